@@ -59,7 +59,8 @@ Library LibraryOf(const Event& event) {
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
                          "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ", "RESOURCE_EXHAUSTED: "}))
     return Library::jax;
-  if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::", "OOM when allocating tensor"})) return Library::tensorflow;
+  if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::", "OOM when allocating tensor"}))
+    return Library::tensorflow;
   if (ContainsAny(text, {"Out of memory error on GPU ", "paddle::"})) return Library::paddle;
   if (Contains(event.As<Raised>().type, "an MPI error") || ContainsAny(text, {"connect() to ", "Open MPI "}))
     return Library::mpi;
@@ -126,21 +127,21 @@ bool SpeaksOfOthers(const Event& exception) {
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(type, "EOFError") && exception.text.empty()) return true;
-  return ContainsAny(exception.text,
-                     {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
-                      "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
-                      "Timeout waiting for key: ", "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo",
-                      "function error: Hccl", "HCCL error in", "unhandled system error", "unhandled cuda error",
-                      "Failed to meet rendezvous", "stream synchronize failed", "Stream synchronize failed",
-                      "GetKeyValue() timed out", "collective operation timeout", "operations have failed or timed out",
-                      "UNAVAILABLE: failed to connect to all", "Coordination service agent in error", "MPI_ERR_OTHER",
-                      "Other MPI error", "MPI_ERR_PROC_FAILED",
-                      // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
-                      "EngineCore encountered an issue", "Worker failed with erro",
-                      "could finish the model loading, but there are other ranks", "Horovod has been shut down",
-                      // TensorFlow: the connection to a peer closed
-                      "Collective ops is aborted by: Socket closed",
-                      "Collective ops is aborted by: Connection reset"}) ||
+  return ContainsAny(
+             exception.text,
+             {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
+              "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
+              "Timeout waiting for key: ", "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo",
+              "function error: Hccl", "HCCL error in", "unhandled system error", "unhandled cuda error",
+              "Failed to meet rendezvous", "stream synchronize failed", "Stream synchronize failed",
+              "GetKeyValue() timed out", "collective operation timeout", "operations have failed or timed out",
+              "UNAVAILABLE: failed to connect to all", "Coordination service agent in error", "MPI_ERR_OTHER",
+              "Other MPI error", "MPI_ERR_PROC_FAILED",
+              // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
+              "EngineCore encountered an issue", "Worker failed with erro",
+              "could finish the model loading, but there are other ranks", "Horovod has been shut down",
+              // TensorFlow: the connection to a peer closed
+              "Collective ops is aborted by: Socket closed", "Collective ops is aborted by: Connection reset"}) ||
          exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||
          // vLLM's engine waited for its workers.
          (exception.text.starts_with("RPC call to ") && Contains(exception.text, " timed out")) ||
@@ -392,8 +393,9 @@ static void ReadOwnMeaning(Event& event) {
       event.Set(Meaning::reported, Contains(event.As<ProcessEnd>().how, " cannot "));
       event.Set(Meaning::by_python, ContainsAny(event.text, {"python", "Python", ".py"}));
       // JAX, MindSpore: nobody saw it end, its sign of life did not come in time
-      event.Set(Meaning::timed_out, ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are ", "stopped sending heartbeats",
-                                           " is timed out. It may exit with exception"}));
+      event.Set(Meaning::timed_out,
+                ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are ", "stopped sending heartbeats",
+                                         " is timed out. It may exit with exception"}));
       if (event.Means(Meaning::timed_out)) event.library = LibraryOf(event);
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)

@@ -104,8 +104,8 @@ TEST(LogEnvelope, LeavesTheKernelsLinesOfASyslogAlone) {
 }
 
 TEST(LogEnvelope, TakesASyslogsTimeInEveryForm) {
-  for (const std::string head : {"2026-11-15T00:20:00.123456+00:00 ", "2026-11-15 00:20:00 ", "2026-11-15 00:20:00.123 ",
-                                 "Sun 2026-11-15 00:20:00 UTC "}) {
+  for (const std::string head : {"2026-11-15T00:20:00.123456+00:00 ", "2026-11-15 00:20:00 ",
+                                 "2026-11-15 00:20:00.123 ", "Sun 2026-11-15 00:20:00 UTC "}) {
     const std::string log = head + "node7 torchrun[77]:   rank      : 22 (local_rank: 6)\n" + head +
                             "node7 torchrun[77]:   exitcode  : -11 (pid: 4498)\n";
     EXPECT_EQ(FindEnvelope(log), Envelope::syslog) << head;

@@ -223,9 +223,9 @@ struct StoreUnreachable {
 
 // DDP compares the models of all ranks before it starts.
 struct ModelMismatch {
-  int64_t parameter = -1;  // -1: their number differs
-  std::string aspect;      // "the shape", "the strides", "the number of parameters"
-  std::string value;       // the shape or the numbers, where they are told
+  int64_t parameter = -1;        // -1: their number differs
+  std::string aspect;            // "the shape", "the strides", "the number of parameters"
+  std::string value;             // the shape or the numbers, where they are told
   int64_t own = -1, other = -1;  // where their number differs: how many each of the two ranks has
 };
 

@@ -130,7 +130,8 @@ constexpr Refusal kRefusals[] = {
       "A prefix such as 'module.' comes from DDP: remove it before loading."}},
     {"partitioned-model",
      "a whole checkpoint is loaded into a model whose parameters are partitioned: their size is 0 here",
-     {"Load the checkpoint before the model is partitioned (before deepspeed.initialize or the FSDP wrapper), or through "
+     {"Load the checkpoint before the model is partitioned (before deepspeed.initialize or the FSDP wrapper), or "
+      "through "
       "the framework's own loading (from_pretrained, engine.load_checkpoint).",
       "Or gather the parameters while loading: with deepspeed.zero.GatheredParameters(model.parameters(), "
       "modifier_rank=0).",
@@ -157,7 +158,8 @@ constexpr Refusal kRefusals[] = {
       "shared memory up, the others attach."}},
     {"gradients-differ",
      "the gradients differ between ranks after they were reduced",
-     {"Compare the norms below the error: a rank that alone differs has a faulty GPU or reads wrong data; test that GPU "
+     {"Compare the norms below the error: a rank that alone differs has a faulty GPU or reads wrong data; test that "
+      "GPU "
       "(dcgmi diag -r 3).",
       "If several differ: parameters that only some ranks use, or GPUs of different generations in one job.",
       "fairseq: try --ddp-backend=legacy_ddp."}},
@@ -187,8 +189,7 @@ constexpr Refusal kRefusals[] = {
      "there are fewer slots than the processes that mpirun is to start, so it started none",
      {"Say how many processes each host takes: 'node1 slots=8' in the hostfile, or -H node1:8,node2:8; without them "
       "mpirun takes the number of cores.",
-      "In a Slurm job ask for as many tasks as processes (--ntasks).",
-      "For a test on one host: --oversubscribe."}},
+      "In a Slurm job ask for as many tasks as processes (--ntasks).", "For a test on one host: --oversubscribe."}},
     {"unknown-argument",
      "the launcher passes an argument that the script does not know",
      {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before "
@@ -219,6 +220,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"parallel-sizes", {"World size", "is not divisible by"}},
     {"parallel-sizes", {"world_size", "is not equal to tensor_model_parallel_size"}},
     {"parallel-sizes", {"Invalid parallel dims: ", "WORLD_SIZE("}},
+    {"parallel-sizes", {"Mesh should not be bigger than default world size", ""}},
     {"batch-sizes", {"train_batch_size is not equal to micro_batch_per_gpu", ""}},
     {"group-not-initialised", {"Default process group has not been initialized", ""}},
     {"group-twice", {"initialize the default process group twice", ""}},

@@ -322,7 +322,8 @@ static RuleAnswer JudgeException(const Case& facts) {
       RankWords(finding.ranks) + (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") +
       type + where + DuringWords(during) + (message.empty() ? "" : ": " + message) +
       (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
-           ? (message.ends_with('.') ? " Communication" : ". Communication") + std::string(" is not the cause.")
+           ? std::string(message.ends_with('.') || message.ends_with('!') || message.ends_with('?') ? " " : ". ") +
+                 "Communication is not the cause."
            : "");
   CiteAlike(*chosen, finding);
   // The launcher's list of failures is the only one to name it.

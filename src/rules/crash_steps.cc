@@ -66,9 +66,10 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
             "this node only notices that the store is gone.",
             "Look there at dmesg -T and the scheduler's log: was the agent ended, or the node lost?",
             "If that agent still ran at that time: look at the network between the two nodes."};
-      return {"Look at the output of rank 0, and of the launcher on its node, first: the store runs there, and it ended "
-              "or cannot be reached any more.",
-              elsewhere};
+      return {
+          "Look at the output of rank 0, and of the launcher on its node, first: the store runs there, and it ended "
+          "or cannot be reached any more.",
+          elsewhere};
     case EventKind::store_wait_timeout:
       return {
           "Look at what the rank that is waited for, usually rank 0, did in that time: downloads, preprocessing or "

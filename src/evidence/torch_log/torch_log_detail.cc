@@ -223,7 +223,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       failure.may_go_on = record.subject == "refused";
       return failure;
     }
-    case TorchLogKind::model_mismatch: 
+    case TorchLogKind::model_mismatch:
       return ModelMismatch{record.value, record.subject, record.object, record.count, record.count_out};
     case TorchLogKind::connect_failed: return ConnectFailure{record.object, record.subject};
     case TorchLogKind::nccl_warning: return WarningOf(record);

@@ -42,8 +42,8 @@ LineUse ReadLibraryError(const LogLine& line, std::string_view status, RecordLis
 // Paddle: "Out of memory error on GPU 2. Cannot allocate 1.250000GB memory on GPU 2, 31.430176GB memory has been ..."
 LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   // fairseq: "attempting to recover from OOM in forward/backward pass", behind the error that it caught.
-  if (ContainsAny(line.text, {"recover from OOM", "ran out of memory, skipping batch",
-                              "ran out of memory, retrying batch"})) {
+  if (ContainsAny(line.text,
+                  {"recover from OOM", "ran out of memory, skipping batch", "ran out of memory, retrying batch"})) {
     if (TorchLogRecord* caught = out.Said(TorchLogKind::cuda_error, line, "out of memory")) {
       caught->handled = true;
       out.Forget(TorchLogKind::cuda_error, line, "out of memory");

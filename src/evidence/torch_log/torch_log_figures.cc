@@ -114,7 +114,8 @@ void FindPlace(std::string_view low, StepShare& step) {
 
 bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
   if (!Contains(low, "time") && !Contains(low, "data")) return false;
-  if (ContainsAny(low, {"epoch(val)", "epoch(test)", "iter(val)", "iter(test)"})) return false;  // MMEngine's evaluation
+  if (ContainsAny(low, {"epoch(val)", "epoch(test)", "iter(val)", "iter(test)"}))
+    return false;  // MMEngine's evaluation
   StepShare step;
   step.source = source;
   step.data = SecondsBehind(low, {"load_data_time", "data_load_time", "data_loading_time", "data_time", "data time",

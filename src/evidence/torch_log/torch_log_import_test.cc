@@ -9,9 +9,9 @@ namespace {
 // Horovod's coordinator tells every rank the same, and names none.
 TEST(TorchLogImport, HorovodsCheckTellsWhatDiffersAndNobody) {
   const auto report = [](const std::string& words) {
-    return OneEvent(ReadText("[1,2]<stderr>:horovod.common.exceptions.HorovodInternalError: Mismatched " + words + "\n",
-                             "job.out"),
-                    EventKind::mismatch_report);
+    return OneEvent(
+        ReadText("[1,2]<stderr>:horovod.common.exceptions.HorovodInternalError: Mismatched " + words + "\n", "job.out"),
+        EventKind::mismatch_report);
   };
   const Event shapes = report(
       "ALLREDUCE tensor shapes: One rank sent a tensor of shape [1000, 2048], but another rank sent a tensor of shape "
@@ -24,8 +24,8 @@ TEST(TorchLogImport, HorovodsCheckTellsWhatDiffersAndNobody) {
   const Event types = report("data types: One rank had type float32, but another rank had type float64.");
   EXPECT_EQ(types.As<MismatchReport>().aspect, "dtype");
   EXPECT_EQ(types.As<MismatchReport>().other_tensor, "float64");
-  EXPECT_TRUE(EventsOf(ReadText("one rank is late, but another rank waits\n", "job.out"), EventKind::mismatch_report)
-                  .empty());
+  EXPECT_TRUE(
+      EventsOf(ReadText("one rank is late, but another rank waits\n", "job.out"), EventKind::mismatch_report).empty());
 }
 
 TEST(TorchLogImport, ReadsATimeoutInASubGroup) {

@@ -258,8 +258,8 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   // "Additional GRPC error information from remote target /job:worker/replica:0/task:0:"
   if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"DEADLINE_EXCEEDED", "Deadline exceeded"}))
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "tensorflow", out);
-  // "Collective ops is aborted by: Socket closed": whom it lost follows in the same way. Aborted by any other error, the
-  // error tells what happened.
+  // "Collective ops is aborted by: Socket closed": whom it lost follows in the same way. Aborted by any other error,
+  // the error tells what happened.
   if (Contains(text, "Collective ops is aborted by: ") && ContainsAny(text, {"Socket closed", "Connection reset"}))
     return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
   if (const auto target = After(text, "error information from remote target "))

@@ -27,8 +27,8 @@ bool IsLastLook(std::string_view text) {
          Trim(text.substr(0, equals)).find_first_of(" :") == std::string_view::npos;
 }
 
-// "saving checkpoint at iteration     500 to /ckpt", "successfully saved checkpoint from iteration 500": the last step is
-// named again.
+// "saving checkpoint at iteration     500 to /ckpt", "successfully saved checkpoint from iteration 500": the last step
+// is named again.
 bool TellsOfSaving(std::string_view text) {
   return ContainsAny(text, {"saving ", "Saving ", "saved ", "Saved "}) &&
          ContainsAny(text, {"checkpoint", "model", "state"});

@@ -35,13 +35,13 @@ struct RaisedException {
   bool in_rendezvous = false;  // raised while the job's store was being set up
   int32_t origin = -1;         // the rank that raised it, where another one prints it
   bool of_server = false;
-  bool mixed = false;          // frames of two processes stand between each other: whose place it is nobody can tell
+  bool mixed = false;  // frames of two processes stand between each other: whose place it is nobody can tell
   Activity during = Activity::not_told;
   // The frames at which the traceback begins and ends, and whether it ends at a raise statement.
   std::string outermost_file, outermost_function, innermost_file, innermost_function;
   bool by_statement = false;
-  std::string thread;          // "Thread-4 (_pin_memory_loop)" where it ended a thread
-  LogLine line;                // where its type and message stand; its text is not valid any more
+  std::string thread;  // "Thread-4 (_pin_memory_loop)" where it ended a thread
+  LogLine line;        // where its type and message stand; its text is not valid any more
 };
 
 // Follows one voice through a Python traceback: frames, the message, and exceptions raised while handling others.
@@ -74,7 +74,7 @@ class TracebackReader {
   Phase phase_ = Phase::idle;
   ChainLink link_ = ChainLink::none;  // what joins root_ to the traceback that is read
   bool chained_ = false;              // the next traceback belongs to the same chain
-  bool disregard_ = false;  // "Exception ignored in": printed at the end of a program, of no consequence
+  bool disregard_ = false;            // "Exception ignored in": printed at the end of a program, of no consequence
   bool disregard_next_ = false;
   bool indent_known_ = false;
   bool frame_closed_ = false;  // the frame that rich draws around it

@@ -176,9 +176,9 @@ TEST(TorchLogWorkerEnd, ANodeThatSshCannotReachIsNamed) {
     EXPECT_EQ(reached(text).how, Unreachable::ssh) << text;
   }
   // The command that ssh ran has ended so, not ssh.
-  EXPECT_TRUE(EventsOf(ReadText("pdsh@node-1: node-2: ssh exited with exit code 1\n", "job.out"),
-                       EventKind::store_unreachable)
-                  .empty());
+  EXPECT_TRUE(
+      EventsOf(ReadText("pdsh@node-1: node-2: ssh exited with exit code 1\n", "job.out"), EventKind::store_unreachable)
+          .empty());
 }
 
 TEST(TorchLogWorkerEnd, ANodeOfMindSporeThatTimedOutIsARank) {
@@ -191,7 +191,8 @@ TEST(TorchLogWorkerEnd, ANodeOfMindSporeThatTimedOutIsARank) {
 
 TEST(TorchLogWorkerEnd, ATaskWhoseHeartbeatsStoppedIsNamed) {
   const std::string head =
-      "F0611 23:18:09.337166  90112 client.h:77] Terminating process because the JAX distributed service detected fatal "
+      "F0611 23:18:09.337166  90112 client.h:77] Terminating process because the JAX distributed service detected "
+      "fatal "
       "errors. absl::Status: UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n";
   const std::string task = "/job:jax_worker/replica:0/task:";
   EXPECT_EQ(OneEvent(ReadText(head + task + "6\nThe tasks have crashed.\n", "o"), EventKind::process_exited).rank,
