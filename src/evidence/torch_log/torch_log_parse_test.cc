@@ -155,6 +155,7 @@ TEST(TorchLogProgress, FindsTheStepOfManyTrainers) {
   EXPECT_EQ(FindProgress("mmengine - INFO - Epoch(val) [3][50/50]  bbox_mAP: 0.31"), std::nullopt);
   EXPECT_EQ(FindProgress("train loss: nan, lr 1e-4"), -1);
   EXPECT_EQ(FindProgress("Loss is nan, stopping training"), std::nullopt);
+  EXPECT_EQ(FindProgress("starting, best loss: inf"), std::nullopt);
   EXPECT_EQ(FindProgress("why is my loss 0 all of a sudden? fp16, 4x3090"), std::nullopt);
   EXPECT_EQ(FindProgress("Epoch: [0][ 10/5005]\tTime 0.4"), 10);
   EXPECT_EQ(FindProgress("Train Epoch: 1 [6400/60000 (11%)]\tLoss: 0.3"), 6400);
@@ -194,6 +195,8 @@ TEST(TorchLogProgress, TellsTheEndOfAJobFromTheEndOfALoad) {
   EXPECT_EQ(FindFinishSign("done, best val acc 0.7412"), FinishSign::weak);
   EXPECT_EQ(FindFinishSign("done, loading the next shard"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("estimated training time 3 days"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("Epoch 3 training time 0:03:10"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("epoch 5 done training in 312.4s"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("loading data finished"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("compiled kernels, done"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("training is not complete"), FinishSign::none);

@@ -36,15 +36,15 @@ std::optional<int64_t> NumberBehind(std::string_view text) {
   return value;
 }
 
-// "loss: nan", "loss=inf", "'loss': nan": a value all the same.
-bool IsNotFiniteBehind(std::string_view text) {
+// "loss: nan", "'loss': nan": a value all the same. "best loss: inf" is where programs begin.
+bool IsNanBehind(std::string_view text) {
   bool marked = false;
   while (!text.empty() && std::string_view(" \t:='\"").find(text[0]) != std::string_view::npos) {
     marked = marked || text[0] == ':' || text[0] == '=';
     text.remove_prefix(1);
   }
   TakeLiteral(text, "-");
-  return marked && (StartsWithWord(text, "nan") || StartsWithWord(text, "inf"));
+  return marked && StartsWithWord(text, "nan");
 }
 
 // MMEngine: "Epoch(train)  [3][ 100/1832]", "Iter(train) [  100/40000]"; "Epoch(val)" is no progress of the training.
@@ -126,7 +126,7 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
         found.step = number_behind("batch");
       break;
     case 'l':
-      if (StartsWithWord(rest, "loss") && (NumberBehind(rest.substr(4)) || IsNotFiniteBehind(rest.substr(4))))
+      if (StartsWithWord(rest, "loss") && (NumberBehind(rest.substr(4)) || IsNanBehind(rest.substr(4))))
         found.loss = true;
       break;
     default: break;
@@ -149,6 +149,13 @@ bool IsErrorByItsLevel(std::string_view text) {
     if (!rest.empty() && !IsDigit(rest[0])) return true;
   }
   return false;
+}
+
+// Nothing but a logger's head stands before it: "| INFO | train | ", "2026-11-15 00:20:00 - ", "(\"".
+bool BeginsSentence(std::string_view lower, size_t at) {
+  const std::string_view before = Trim(lower.substr(0, at));
+  return before.empty() || before == "total" ||
+         std::string_view(":]|-)(\"'").find(before.back()) != std::string_view::npos;
 }
 
 }  // namespace
@@ -185,8 +192,7 @@ FinishSign FindFinishSign(std::string_view text) {
        {"training complete", "training finished", "training is finished", "training done", "training is done",
         "training is complete", "training has finished", "training has completed", "training ended",
         "finished training", "completed training", "end of training", "`trainer.fit` stopped", "exiting normally",
-        "exited normally", "'train_runtime'", "done training in ",
-        "final validation metrics: ",  // verl
+        "exited normally", "'train_runtime'",
         // torchrun's agent of its workers, and Slurm (scontrol show job) of the whole job
         "worker group successfully finished", "(workerstate.succeeded)", "jobstate=completed"})
     // "Training completed. Do not forget to share your model": what denies it stands before it.
@@ -194,13 +200,17 @@ FinishSign FindFinishSign(std::string_view text) {
         at != std::string_view::npos && !Contains(lower, "no training batches") &&
         !ContainsAny(lower.substr(0, at), {"not ", "n't ", "until ", "when ", "if ", "once ", "before ", "will "}))
       return FinishSign::strong;
-  // "Training time 0:17:30", as torchvision's and Detectron's scripts end
-  if (const size_t at = lower.find("training time "); at != std::string_view::npos && at < 40) {
+  // "Training time 0:17:30", as torchvision's and Detectron's scripts end; "Epoch 3 training time 0:03:10" is no end.
+  if (const size_t at = lower.find("training time "); at != std::string_view::npos && BeginsSentence(lower, at)) {
     std::string_view clock = lower.substr(at + 14);
     int64_t part = 0;
     if (TakeNumber(clock, &part) && TakeLiteral(clock, ":") && TakeNumber(clock, &part) && clock.size() <= 4)
       return FinishSign::strong;
   }
+  // fairseq, verl
+  for (const std::string_view phrase : {"done training in ", "final validation metrics: "})
+    if (const size_t at = lower.find(phrase); at != std::string_view::npos && BeginsSentence(lower, at))
+      return FinishSign::strong;
   // "done, best val acc 0.74": the word with a mark behind it begins the sentence.
   for (const std::string_view word : {"done", "finished", "completed"})
     if (lower.starts_with(word) && lower.size() > word.size() &&
