@@ -125,6 +125,8 @@ TEST(NcclWarnings, KnowsTheNetworkTexts) {
            Case{"NET/IB : Attempted to connect incompatible devices: [0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE.",
                 "ib-link-types-mixed"},
            Case{"NET/IB : Unable to open device mlx5_0", "ib-open-failed"},
+           Case{"NET/IB : Unable to register memory: Cannot allocate memory", "ib-register-failed"},
+           Case{"NET/OFI Unable to find a protocol that worked.  Failing initialization.", "net-plugin-not-started"},
            Case{"Call to ibv_open_device failed", "ib-open-failed"},
            Case{"Call to ibv_create_qp failed with error Invalid argument", "ib-queue-failed"},
            Case{"Call to ibv_alloc_pd failed", "ib-queue-failed"},

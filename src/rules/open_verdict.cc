@@ -307,6 +307,12 @@ bool HasWordsOfAJob(const Incident& incident) {
 
 bool SawAllToTheEnd(const Case& facts) {
   const auto& streams = facts.incident.streams;
+  // One process prints the table of a benchmark, for all of its ranks.
+  const auto& runs = facts.incident.benchmark_runs;
+  if (!runs.empty() && std::all_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) {
+        return run.failure.empty() && (run.concluded || run.reached_largest);
+      }))
+    return true;
   return std::all_of(facts.analyses.life.ranks.begin(), facts.analyses.life.ranks.end(),
                      [](const auto& one) { return one.second.any(); }) &&
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });

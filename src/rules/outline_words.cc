@@ -154,7 +154,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
                                               : closed     ? "Every rank that is shown closed its communicators."
                                                            : "The evidence does not show how the job ended.");
   if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
-  return "nothing failed in this evidence, but " + diagnosis.findings[0].headline + rest;
+  return "nothing failed in this evidence. " + diagnosis.findings[0].headline + rest;
 }
 
 }  // namespace tacet

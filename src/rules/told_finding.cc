@@ -89,6 +89,12 @@ std::string TellerWords(const ToldEvents& told) {
   return place.empty() ? who : who + " on " + place;
 }
 
+bool TellSeveral(const ToldEvents& told) {
+  if (!told.ranks.empty() && !told.other_hosts.empty()) return true;
+  if (HostsTell(told)) return told.hosts.size() > 1;
+  return told.ranks.size() > 1 || (told.ranks.empty() && told.rankless.size() > 1);
+}
+
 std::string RankUnknownWords(const ToldEvents& told) {
   if (!told.ranks.empty() || told.events.empty()) return "";
   return told.rankless.empty()      ? "; the log does not say which rank reports it"

@@ -17,6 +17,7 @@ struct NetworkChoice {
   ToldEvents none;         // ... was sought and not found
   ToldEvents no_library;   // ... was not sought: libibverbs is not installed
   ToldEvents no_provider;  // libfabric found none
+  ToldEvents no_plugin;    // the plugin for the fast network did not start
   ToldEvents socket;       // sockets were chosen
   ToldEvents beside;       // ... although the same process, or its host, has a fast device
   ToldEvents staged;       // a connection over InfiniBand without GPUDirect
@@ -37,6 +38,8 @@ NetworkChoice ReadChoices(const Case& facts) {
       TakeTold(facts, event, choice.no_library);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "libfabric-no-provider")
       TakeTold(facts, event, choice.no_provider);
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "net-plugin-not-started")
+      TakeTold(facts, event, choice.no_plugin);
     const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
                         (event.kind == EventKind::gpu_direct && event.As<GpuDirect>().on);
     if (direct) direct_processes.insert(event.speaker);
@@ -72,8 +75,7 @@ Finding FallbackFinding(const ToldEvents& told) {
 }
 
 std::string UseWords(const ToldEvents& told, std::string_view verb) {
-  const bool many = told.ranks.size() > 1 || (told.ranks.empty() && told.rankless.size() > 1);
-  return TellerWords(told) + " " + std::string(verb) + (many ? "" : "s");
+  return TellerWords(told) + " " + std::string(verb) + (TellSeveral(told) ? "" : "s");
 }
 
 // Shared memory, or even the network, between GPUs that NVLink joins.
@@ -197,14 +199,18 @@ bool UsesFabric(const Case& facts) {
 }
 
 Finding NoProviderFinding(const NetworkChoice& choice) {
-  Finding finding = FallbackFinding(choice.no_provider);
+  const ToldEvents& told = choice.no_provider ? choice.no_provider : choice.no_plugin;
+  Finding finding = FallbackFinding(told);
   finding.confidence = choice.socket ? Confidence::certain : Confidence::likely;
-  const std::string& provider = choice.no_provider.events.front()->As<Warning>().object;
+  const std::string& provider = told.events.front()->As<Warning>().object;
   finding.headline =
-      "libfabric finds no device" + (provider.empty() ? "" : " of the provider " + provider) + " in " +
-      TellerWords(choice.no_provider) + ": NCCL " +
+      (choice.no_provider ? "libfabric finds no device" + (provider.empty() ? "" : " of the provider " + provider) +
+                                " in " + TellerWords(told)
+                          : "the plugin for libfabric (EFA) could not start in " + TellerWords(told)) +
+      ": NCCL " +
       (choice.socket ? "uses TCP sockets instead" : "cannot use that network there, and uses TCP sockets or fails");
-  finding.evidence.push_back(CiteEvent(*choice.no_provider.events.front(), "what libfabric answers"));
+  finding.evidence.push_back(
+      CiteEvent(*told.events.front(), choice.no_provider ? "what libfabric answers" : "the plugin gives up"));
   if (choice.socket) finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
   finding.fix = {
       "On that host and inside the container: fi_info -p efa; ls /dev/infiniband. A container needs the devices "
@@ -242,11 +248,14 @@ static RuleAnswer JudgeFallback(const Case& facts) {
   } else if (choice.socket && choice.fast) {
     // Some hosts have the fast network, others do not: the slowest decides for all.
     finding = FallbackFinding(choice.socket);
-    const bool many = choice.socket.ranks.size() != 1;
-    finding.headline = TellerWords(choice.socket) + (many ? " have" : " has") +
-                       " no InfiniBand device while other ranks do: the slowest path limits all";
-    finding.evidence.push_back(
-        CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(), "no device on this host"));
+    // A setting may have forbidden to look for devices: then nobody knows whether the host has some.
+    finding.headline =
+        (choice.none ? TellerWords(choice.socket) + (TellSeveral(choice.socket) ? " have" : " has") +
+                           " no InfiniBand device while other ranks do"
+                     : UseWords(choice.socket, "use") + " TCP sockets while other ranks use InfiniBand") +
+        ": the slowest path limits all";
+    finding.evidence.push_back(CiteEvent(*(choice.none ? choice.none : choice.socket).events.front(),
+                                         choice.none ? "no device on this host" : "the network chosen on this host"));
     finding.evidence.push_back(CiteEvent(*choice.fast.events.front(), "a device on another host"));
     finding.fix = {Advice(Slow::sockets)};
   } else if ((choice.staged || !facts.analyses.topology_checks.staged.empty()) && !StagingIsExplained(facts)) {
@@ -262,8 +271,13 @@ static RuleAnswer JudgeFallback(const Case& facts) {
                        (choice.direct_on ? ", while other ranks have it" : "");
     finding.evidence.push_back(CiteEvent(off, "NCCL says so when it starts"));
     finding.fix = {Advice(Slow::staged)};
-  } else if (choice.no_provider && !UsesFabric(facts)) {
+  } else if ((choice.no_provider || choice.no_plugin) && !UsesFabric(facts)) {
     finding = NoProviderFinding(choice);
+    // Where all that are seen report it, nobody is the odd one.
+    const auto& life = facts.analyses.life.ranks;
+    const auto seen = std::count_if(life.begin(), life.end(), [](const auto& one) { return one.second.any(); });
+    if (static_cast<int64_t>(finding.ranks.size()) >= seen)
+      finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
   } else if (choice.socket) {
     // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
     // forbade to look for faster devices, nothing is known of them.

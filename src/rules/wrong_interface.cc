@@ -118,9 +118,8 @@ Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   const auto& events = network.local.events;
   const bool same = events.size() > 1 && events[0]->speaker == events[1]->speaker;
   finding.evidence.resize(std::min<size_t>(finding.evidence.size(), same ? 1 : 2));
-  finding.headline = TellerWords(network.local) +
-                     (std::max(network.local.ranks.size(), network.local.rankless.size()) > 1 ? " use " : " uses ") +
-                     chosen.name + " (" + std::string(HostPart(chosen.address)) +
+  finding.headline = TellerWords(network.local) + (TellSeveral(network.local) ? " use " : " uses ") + chosen.name +
+                     " (" + std::string(HostPart(chosen.address)) +
                      ") to reach other hosts: " + std::string(WhyOnlyLocal(chosen.name, chosen.address)) +
                      RankUnknownWords(network.local);
   for (EvidenceItem& item : finding.evidence) item.excerpt = DeviceWords(chosen);
