@@ -13,6 +13,9 @@ ConnectProblem ReadConnectProblem(std::string_view message) {
     return ConnectProblem::no_route;
   if (ContainsAny(message, {"errno: 110", "onnection timed out", "system error: 10060"}))
     return ConnectProblem::no_answer;
+  if (ContainsAny(message, {"gai error: -2", "gai error: -3", "gai error: -5", "ame or service not known",
+                            "ailure in name resolution"}))
+    return ConnectProblem::no_name;
   return ConnectProblem::not_told;
 }
 

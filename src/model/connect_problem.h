@@ -7,8 +7,8 @@
 namespace tacet {
 
 // Why a connection failed, by the system's own error. Each has another remedy: a host that refuses is up, and one that
-// does not answer may be behind a firewall.
-enum class ConnectProblem : uint8_t { not_told, refused, no_answer, no_route };
+// does not answer may be behind a firewall; a name that does not resolve leads to none.
+enum class ConnectProblem : uint8_t { not_told, refused, no_answer, no_route, no_name };
 
 ConnectProblem ReadConnectProblem(std::string_view message);
 

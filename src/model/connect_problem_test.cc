@@ -13,6 +13,10 @@ TEST(ConnectProblem, GoesByTheSystemsError) {
             ConnectProblem::no_answer);
   EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 113 - No route to host)."),
             ConnectProblem::no_route);
+  EXPECT_EQ(
+      ReadConnectProblem("The IPv4 network addresses of (node0, 29500) cannot be retrieved (gai error: -2 - Name or "
+                         "service not known)."),
+      ConnectProblem::no_name);
 }
 
 TEST(ConnectProblem, TakesTheClientsOwnLimitForNoneOfThem) {

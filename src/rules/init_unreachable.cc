@@ -54,6 +54,13 @@ static std::vector<std::string> RefusedAdvice(bool store) {
 // The packets get no answer, or have no way: the process that should listen may be well.
 static std::vector<std::string> NoAnswerAdvice(const std::string& address, ConnectProblem problem) {
   const std::string there = address.empty() ? "that address" : address;
+  const std::string name = address.substr(0, address.rfind(':'));
+  if (problem == ConnectProblem::no_name)
+    return {"On the host that reports it: getent hosts " + (name.empty() ? "NAME" : name) +
+                "; correct the name (MASTER_ADDR, --rdzv-endpoint), or add it to DNS or /etc/hosts.",
+            "In Kubernetes a pod's name resolves once its headless service exists and the pod runs: kubectl get "
+            "svc,pod; was the pod of rank 0 created, and in the same namespace?",
+            "To test the rest: use the address itself instead of the name."};
   std::vector<std::string> advice = {
       "Check that the address belongs to the host of rank 0, not to another network or an earlier run "
       "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT)."};
@@ -177,6 +184,7 @@ static std::string FailureWords(ConnectProblem problem, int64_t limit_ms) {
     case ConnectProblem::refused: return "the connection is refused, so nothing listens there";
     case ConnectProblem::no_answer: return "the address does not answer";
     case ConnectProblem::no_route: return "there is no route to that host";
+    case ConnectProblem::no_name: return "the name does not resolve to an address";
     case ConnectProblem::not_told: break;
   }
   if (limit_ms < 1000) return "the connection failed, and the log does not say why";

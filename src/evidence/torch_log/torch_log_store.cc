@@ -133,9 +133,23 @@ LineUse ReadConnectRetry(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// [c10d] The IPv4 network addresses of (node1, 29500) cannot be retrieved (gai error: -2 - Name or service not known).
+// A name without an IPv6 address is no fault: IPv4 is tried next.
+LineUse ReadUnknownName(const LogLine& line, RecordList& out) {
+  if (!Contains(line.text, "The IPv4 network addresses of ")) return LineUse::ignored;
+  std::string address = AddressInParentheses(line.text);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address + " again");
+  if (!is_new) return LineUse::understood;
+  record->subject = std::move(address);
+  record->object = kRetriedWord;
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
 // [c10d] The client socket has timed out after 60000ms while trying to connect to (node1, 29500).
 // [c10d] The client socket has failed to connect to any network address of (node1, 29500).
 LineUse ReadUnreachable(const LogLine& line, RecordList& out) {
+  if (Contains(line.text, "cannot be retrieved (gai error: ")) return ReadUnknownName(line, out);
   if (const LineUse use = ReadConnectRetry(line, out); use != LineUse::not_understood) return use;
   // RuntimeError: connect() timed out. Original timeout was 60000 ms.
   const auto place = After(line.text, "socket has ");
@@ -272,12 +286,12 @@ static void TellLastTry(TorchLog& log) {
   for (const TorchLogRecord& record : log.records)
     if (record.kind == TorchLogKind::store_unreachable && record.object == kRetriedWord) last = &record;
   if (last == nullptr) return;
-  const size_t at = last->text.find("(errno: ");
+  const size_t at = std::min(last->text.find("(errno: "), last->text.find("(gai error: "));
   if (at == std::string::npos) return;
   const std::string reason = last->text.substr(at, last->text.find(')', at) - at + 1);
   for (TorchLogRecord& record : log.records)
     if (record.kind == TorchLogKind::store_unreachable && record.object != kRetriedWord &&
-        record.source.line > last->source.line && !Contains(record.text, "errno: "))
+        record.source.line > last->source.line && !ContainsAny(record.text, {"errno: ", "gai error: "}))
       record.text += " " + reason;
 }
 
