@@ -198,13 +198,25 @@ struct StoreWait {
   std::string bar;    // a progress bar that somebody drew into the same output at that time: "Tokenizing: 90%"
 };
 
+// What kept a launcher from starting the ranks, by its own words.
+enum class LaunchProblem : uint8_t {
+  none,
+  daemons,     // mpirun could not start its daemons, and lists what may be the reason
+  no_program,  // ... since a shell on another node does not find the daemon
+  step,        // srun could not start the tasks
+  mpi_plugin,  // srun could not load the plugin for MPI
+};
+
 struct Rendezvous {
   int64_t joined = -1, expected = -1;
-  bool waiting = false;      // nobody has given up yet
-  bool by_launcher = false;  // mpirun could not start its daemons, and lists what may be the reason
-  std::string target;        // who did not answer, where it is told: "/job:worker/replica:0/task:0"
-  bool of_nodes = false;     // torchrun's agents, one per node, before any rank is started
-  std::string key;           // of the store, that the missing rank should have written
+  bool waiting = false;  // nobody has given up yet
+  LaunchProblem launch = LaunchProblem::none;
+  std::string target;     // who did not answer, where it is told: "/job:worker/replica:0/task:0"
+  bool of_nodes = false;  // torchrun's agents, one per node, before any rank is started
+  std::string key;        // of the store, that the missing rank should have written
+  std::string reason;     // of a launcher: its words, or the name of the program that is not found
+  std::string host;       // ... the node that it names
+  bool refused = false;   // ... it refuses the controller's credential
 };
 
 // Who cannot be reached: the store, or another node by ssh.

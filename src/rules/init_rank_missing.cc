@@ -97,8 +97,51 @@ std::vector<std::string> StepsForSeveral() {
           "If they are only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."};
 }
 
-// mpirun starts a daemon on every node before any rank. Its own list of reasons fits every failure.
-void TellLauncher(Finding& finding) {
+// What helps depends on why the step could not be started.
+std::vector<std::string> StepAdvice(const Rendezvous& told) {
+  const std::string node = told.host.empty() ? "the node" : told.host;
+  if (told.refused)
+    return {"Compare the clocks of " + node +
+                " and of the controller, and see that munge runs there with the same "
+                "key: munge -n | ssh " +
+                (told.host.empty() ? "NODE" : told.host) + " unmunge.",
+            "Run without it (sbatch --exclude) until that works."};
+  std::vector<std::string> advice = {
+      "Compare what the step asks for with what the job was given: scontrol show job JOB, and the options of srun."};
+  if (!told.host.empty()) advice.push_back("Look at the log of slurmd on " + node + " for the time of the launch.");
+  return advice;
+}
+
+// Before any rank runs, the launcher itself has to get to every node: mpirun starts a daemon there, srun a step.
+// mpirun's own list of reasons fits every failure.
+void TellLauncher(const Rendezvous& told, Finding& finding) {
+  if (told.launch == LaunchProblem::no_program) {
+    finding.confidence = Confidence::certain;
+    finding.headline = "no rank was started: a shell on another node does not find mpirun's daemon " + told.reason;
+    finding.fix = {"Install the same MPI on every node, or tell mpirun where it is: mpirun --prefix /path/to/mpi.",
+                   "PATH and LD_LIBRARY_PATH must be set for shells without a login as well (in ~/.bashrc above the "
+                   "test for an interactive shell): ssh NODE which " +
+                       told.reason + "."};
+    return;
+  }
+  if (told.launch == LaunchProblem::step) {
+    finding.confidence = Confidence::certain;
+    finding.headline = "no rank was started: srun could not start the step" +
+                       (told.host.empty() ? std::string() : " on " + told.host) + " ('" + told.reason + "')";
+    finding.fix = StepAdvice(told);
+    return;
+  }
+  if (told.launch == LaunchProblem::mpi_plugin) {
+    finding.confidence = Confidence::certain;
+    finding.headline = "no rank was started: srun could not load its plugin for MPI";
+    finding.fix = {
+        "srun --mpi=list shows the plugins that this Slurm has; choose one that the program's MPI supports "
+        "(--mpi=pmix, pmi2, none).",
+        "PMIx: the library that Slurm was built with must be installed on the node that starts the job and "
+        "on all others.",
+        "A program that is started by torchrun needs no MPI: srun --mpi=none."};
+    return;
+  }
   finding.headline =
       "no rank was started: mpirun could not start its daemons on one or more nodes; the reason is not in these lines";
   finding.fix = {
@@ -129,12 +172,14 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (FindWarning(facts, id)) return answer;
 
   std::vector<Rank> missing;
+  size_t absent = 0;  // ranks of which no line of the setup is here
   const Event* told = init.incomplete;
   // More came than were expected: the count is of another run, or ranks disagree; see init-mismatch.
   const Rendezvous rendezvous = told ? told->As<Rendezvous>() : Rendezvous{};
   if (rendezvous.expected > 0 && rendezvous.joined > rendezvous.expected) return answer;
   // mpirun's own summary, below the error that ssh gave.
-  if (rendezvous.by_launcher && init.no_store) return answer;
+  const bool by_launcher = rendezvous.launch != LaunchProblem::none;
+  if (by_launcher && init.no_store) return answer;
   const Event* creator = told ? nullptr : WaitsForCreator(facts);
   if (StoreNeverCame(facts, init)) {
     missing = {kStoreRank};
@@ -163,6 +208,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     missing = RanksNotIn(facts, init.started);
     if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return BeganToJoin(facts, rank); })) return answer;
     std::erase_if(missing, [&](Rank rank) { return init.failed.contains(rank); });
+    absent = missing.size();
     if (missing.size() * 2 > facts.analyses.life.ranks.size()) missing.clear();
   } else {
     return answer;
@@ -174,7 +220,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   const bool unsure = missing.empty() || (all_absent && !told && !creator);
   if (unsure && missing.size() * 4 > facts.analyses.life.ranks.size()) missing.clear();
   const bool one = rendezvous.expected - rendezvous.joined <= 1 || rendezvous.joined < 0;
-  const CannotTell who{one ? "Which rank did not join?" : "Which ranks did not join?",
+  const CannotTell who{one && absent <= 1 ? "Which rank did not join?" : "Which ranks did not join?",
                        "the output of every rank, or the launcher's list of processes and hosts"};
   // Where those that came failed, somebody else came and failed before them as likely.
   if (missing.empty() && !told && !init.failed.empty()) {
@@ -220,6 +266,15 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                          : finding.affected_ranks.size() > 1 ? " wait for "
                                                              : " waits for ") +
                         (several ? "them" : "it");
+  // Their logs may only be missing here.
+  if (missing.empty() && !told && absent > 1) {
+    finding.headline = std::to_string(absent) + " of " + std::to_string(facts.analyses.life.ranks.size()) +
+                       " ranks do not appear in " + setup;
+    if (!finding.affected_ranks.empty())
+      finding.headline += "; " + RankWords(finding.affected_ranks) +
+                          (finding.affected_ranks.size() > 1 ? " wait for them" : " waits for them");
+    finding.fix = StepsForSeveral();
+  }
   if (several && finding.fix.empty()) finding.fix = StepsForSeveral();
   if (!rendezvous.key.empty())
     finding.headline =
@@ -239,11 +294,11 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";
-  if (rendezvous.by_launcher && missing.empty()) TellLauncher(finding);
+  if (by_launcher && missing.empty()) TellLauncher(rendezvous, finding);
   const bool of_nodes = rendezvous.of_nodes && missing.empty();
   if (of_nodes) TellNodes(finding);
   if (told)
-    finding.evidence.push_back(CiteEvent(*told, rendezvous.by_launcher   ? "mpirun could not start its own daemons"
+    finding.evidence.push_back(CiteEvent(*told, by_launcher              ? "the launcher could not start the ranks"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
                                                 : rendezvous.waiting ? "a wait reached its limit, and is tried again"
                                                 : !rendezvous.key.empty()    ? "the wait for this key reached its limit"
@@ -267,7 +322,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                    "it."};
   if (of_nodes)
     answer.open.push_back({"Which node never joined?", "the output of torchrun on every node"});
-  else if (missing.empty() && rendezvous.target.empty())
+  else if (missing.empty() && rendezvous.target.empty() && !by_launcher)
     answer.open.push_back(who);
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -203,10 +203,13 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       return Rendezvous{record.value,
                         record.value2,
                         record.subject == "waiting",
-                        record.subject == "launcher",
+                        record.subject == "launcher" ? static_cast<LaunchProblem>(record.count) : LaunchProblem::none,
                         record.object.starts_with("/job:") ? record.object : std::string(),
                         record.subject == "agents",
-                        record.object.starts_with("key ") ? record.object.substr(4) : std::string()};
+                        record.object.starts_with("key ") ? record.object.substr(4) : std::string(),
+                        record.subject == "launcher" ? record.object : std::string(),
+                        record.host,
+                        record.subject == "launcher" && Contains(record.object, "redential")};
     case TorchLogKind::store_unreachable: return UnreachableOf(record);
     case TorchLogKind::shared_memory_full:
     case TorchLogKind::disk_full: return NoSpace{record.object, SpaceLimitOf(record.value)};

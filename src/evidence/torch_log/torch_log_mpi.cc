@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_mpi.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launch_failure.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 
 namespace tacet {
@@ -91,8 +93,7 @@ LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
   const std::string_view text = Trim(line.text);
   if (line.has(Keyword::mpi_noticed)) {
     if (Contains(text, "was unable to reliably start one or more daemons")) {
-      const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "daemons");
-      if (is_new) record->text = Capped(text, 600), record->subject = "launcher";
+      AddLaunchFailure(line, LaunchProblem::daemons, "", "", out);
       return LineUse::understood;
     }
     if (!ContainsAny(text, {"has lost communication with ", "peer process has unexpectedly"}))
@@ -213,8 +214,16 @@ LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
 
 void MpiNoticeReader::Finish(RecordList& out) {
   // SIGKILL and SIGTERM among several are Hydra's own; alone they are the reason.
+  const auto by_hydra = [](const Notice& notice) { return notice.code == -9 || notice.code == -15; };
   for (const Notice& notice : hydras_)
-    if (hydras_.size() == 1 || (notice.code != -9 && notice.code != -15)) Add(notice, out);
+    if (hydras_.size() == 1 || !by_hydra(notice)) Add(notice, out);
+  // Where all were killed, one may have been so first; which of them these lines do not tell.
+  if (hydras_.size() > 1 && std::all_of(hydras_.begin(), hydras_.end(), by_hydra)) {
+    Notice one = hydras_.front();
+    one.rank = -1;
+    one.pid = -1;
+    Add(one, out);
+  }
 }
 
 }  // namespace tacet

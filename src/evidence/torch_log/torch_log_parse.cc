@@ -11,6 +11,7 @@
 #include "evidence/torch_log/torch_log_desync.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_health.h"
+#include "evidence/torch_log/torch_log_launch_failure.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mpi.h"
 #include "evidence/torch_log/torch_log_mpi_error.h"
@@ -97,6 +98,7 @@ class LogReader {
     std::erase_if(log_.records, [](const TorchLogRecord& record) { return record.handled; });
     DropFewRetries(log_);
     DropToldSpawns(log_);
+    DropPassedLaunches(log_);
     DropHearsay(log_);
     DropSettledWaits(log_);
     DropUsualEndsOfData(log_);

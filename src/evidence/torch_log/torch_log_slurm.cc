@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launch_failure.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_time.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
@@ -156,7 +157,8 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
     record.text = Capped(line.text, 600);
     return LineUse::understood;
   }
-  return LineUse::ignored;
+  const LineUse failure = ReadSrunFailure(line, text, out);
+  return failure == LineUse::not_understood ? LineUse::ignored : failure;
 }
 
 }  // namespace tacet

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_launch_failure.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_pod.h"
 #include "evidence/torch_log/torch_log_ray.h"
@@ -188,7 +189,10 @@ LineUse ReadMissingProgram(const LogLine& line, RecordList& out) {
 LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
   if (const auto code = IntAfter(line.text, "Process finished with exit code "))
     return ReadFinishOfIde(line, *code, out);
-  if (ContainsAny(line.text, {": command not found", "torchrun: not found"})) return ReadMissingProgram(line, out);
+  if (ContainsAny(line.text, {": command not found", "torchrun: not found", "orted: ", "prted: "})) {
+    const LineUse daemon = ReadMissingDaemon(line, out);
+    return daemon == LineUse::not_understood ? ReadMissingProgram(line, out) : daemon;
+  }
   if (const LineUse use = ReadUsageError(line, out); use != LineUse::not_understood) return use;
   // SGLang: "Received sigquit from a child process. It usually means the child failed."
   if (Contains(line.text, "Received sigquit from a child proces")) {
@@ -320,6 +324,11 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (const auto code = IntAfter(text, " exit with status code "); code && *code != 0 && text.starts_with("Process "))
     return AddEnd(line, *code > 128 && *code < 160 ? 128 - *code : *code, -1,
                   IntAfter<int32_t>(text, "Process ").value_or(-1), out);
+  // text-generation-inference: "ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown
+  // with signal 9 rank=1"
+  if (const auto signal = IntAfter(text, "Shard process was signaled to shutdown with signal ");
+      signal && *signal > 0 && *signal <= 64)
+    return AddEnd(line, -*signal, -1, IntAfter<int32_t>(text, " rank=").value_or(-1), out);
   if (auto worker = After(text, "Worker proc "); worker && Contains(*worker, " died unexpectedly"))
     return ReadDeadWorker(line, TakeWord(*worker), out);
   if (const LineUse use = ReadToolsWord(line, out); use != LineUse::not_understood) return use;

@@ -24,6 +24,11 @@ TEST(WorkerEnd, IsToldByManyLaunchers) {
                 .As<ProcessEnd>()
                 .code,
             3);
+  EXPECT_EQ(
+      EndOf("2026-01-08T09:33:41.511066Z ERROR shard-manager: text_generation_launcher: Shard process was signaled "
+            "to shutdown with signal 9 rank=1")
+          .rank.value,
+      1);
   EXPECT_EQ(EndOf("MPI_ABORT was invoked on rank 12 in communicator MPI_COMM_WORLD").rank.value, 12);
 }
 
@@ -203,7 +208,7 @@ TEST(TorchLogWorkerEnd, ATaskWhoseHeartbeatsStoppedIsNamed) {
 TEST(TorchLogWorkerEnd, MpirunsOwnSummaryIsMarkedAsSuch) {
   const Event event = OneEvent(ReadText("PRTE was unable to reliably start one or more daemons.\n", "job.out"),
                                EventKind::rendezvous_incomplete);
-  EXPECT_TRUE(event.As<Rendezvous>().by_launcher);
+  EXPECT_EQ(event.As<Rendezvous>().launch, LaunchProblem::daemons);
 }
 
 TEST(TorchLogWorkerEnd, ReadyRanksAreKeptBesideThoseThatAreNot) {
