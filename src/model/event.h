@@ -114,6 +114,7 @@ enum class EventKind : uint8_t {
   // What a tool beside the job measures
   straggler_report,  // ranks = those that it calls slow
   memory_use,        // how full the host's memory is
+  port_errors,       // what the counters of a network port show
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.

@@ -105,6 +105,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::gpu_direct: return kPayload<GpuDirect>;
     case EventKind::straggler_report: return kPayload<SlowRankReport>;
     case EventKind::memory_use: return kPayload<HostMemoryUse>;
+    case EventKind::port_errors: return kPayload<PortErrors>;
   }
   return kPayload<std::monostate>;
 }

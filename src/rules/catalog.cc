@@ -17,7 +17,8 @@ extern const Rule kRankStuckOnHostRule, kRankFrozenRule, kRankDeadRule, kRankOut
     kNicUnbalancedRule, kRailsCrossedRule, kSlowLinkRule, kBandwidthBelowModelRule, kAlgorithmMisfitRule, kPxnOffRule,
     kNvlsNotConnectedRule, kChannelsLimitedRule, kRankOrderScatteredRule, kRankUnlikeOthersRule, kLl128LostRule,
     kTrainingNotFiniteRule, kTrainingDegenerateRule, kStepsSlowDownRule, kResourcesPendingRule, kPortNotActiveRule,
-    kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule, kNodeUnavailableRule, kStorageUnreachableRule;
+    kLinkErrorsRule, kPcieFaultRule, kDataLoadingSlowRule, kLowUtilizationRule, kNodeUnavailableRule,
+    kStorageUnreachableRule;
 
 std::span<const Rule* const> AllRules() {
   static constexpr const Rule* kRules[] = {
@@ -58,6 +59,7 @@ std::span<const Rule* const> AllRules() {
       &kStragglerDataRule,
       &kStepsSlowDownRule,
       &kPortNotActiveRule,
+      &kLinkErrorsRule,
       &kDataLoadingSlowRule,
       &kLowUtilizationRule,
       &kTransportFallbackRule,

@@ -215,6 +215,47 @@ TEST(NodeUnavailable, AFailedPrologIsNoFaultOfTheJob) {
   EXPECT_TRUE(verdict.ranks.empty());
 }
 
+PortState Nvlink(int gpu, int64_t number, PortHealth health) {
+  PortState port;
+  port.device = "GPU " + std::to_string(gpu);
+  port.port = number;
+  port.health = health;
+  port.nvlink = true;
+  return port;
+}
+
+TEST(PortNotActive, ANvlinkThatTheOtherGpusHave) {
+  Incident incident;
+  for (int gpu = 0; gpu < 3; ++gpu)
+    for (int64_t link = 0; link < 3; ++link)
+      AddListed(incident, EventKind::port_state,
+                Nvlink(gpu, link, gpu == 1 && link > 0 ? PortHealth::down : PortHealth::active));
+  const Finding finding = JudgedCase(std::move(incident)).Only("port-not-active");
+  EXPECT_EQ(finding.headline, "NVLink links 1 and 2 of GPU 1 are inactive, while the other GPUs have them");
+  EXPECT_TRUE(finding.ranks.empty());
+}
+
+TEST(PortNotActive, ANvlinkThatNobodyOrOnlyAPairHasIsNotMissed) {
+  Incident incident;
+  for (int gpu = 0; gpu < 4; ++gpu) {
+    AddListed(incident, EventKind::port_state, Nvlink(gpu, 0, PortHealth::down));
+    AddListed(incident, EventKind::port_state, Nvlink(gpu, 1, gpu < 2 ? PortHealth::active : PortHealth::down));
+  }
+  EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("port-not-active"));
+}
+
+TEST(LinkErrors, CountersThatTellOfErrors) {
+  PortErrors port;
+  port.device = "LID 118";
+  port.port = 1;
+  port.counted = {"65,535 or more symbol errors", "41 link downs"};
+  const Finding finding = JudgedCase(WithEvent(EventKind::port_errors, port)).Only("link-errors");
+  EXPECT_EQ(finding.status, Status::degraded);
+  EXPECT_TRUE(Mentions(finding.headline, "counted 65,535 or more symbol errors and 41 link downs")) << finding.headline;
+  port.counted.clear();
+  EXPECT_FALSE(JudgedCase(WithEvent(EventKind::port_errors, port)).Fires("link-errors"));
+}
+
 TEST(SlowLink, ALinkBelowWhatBothEndsCanDo) {
   const auto link = [](std::string device, std::string better) {
     PortState port;

@@ -13,6 +13,7 @@ namespace {
 bool IsListed(const Event& event) {
   switch (event.kind) {
     case EventKind::port_state:
+    case EventKind::port_errors:
     case EventKind::gpu_load:
     case EventKind::space_use:
     case EventKind::node_state: return true;

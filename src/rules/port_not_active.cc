@@ -121,13 +121,57 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
   return steps;
 }
 
+// The links of the GPUs of one host, by number.
+using LinksByNumber = std::map<int64_t, HostPorts>;
+
+// Cards without a bridge list links that nothing is connected to. One that all other GPUs of the host have is missed.
+void JudgeNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
+  constexpr size_t kFewestOthers = 2;
+  std::map<std::string, std::vector<const Event*>> missed;  // by GPU
+  for (const auto& [number, ports] : links)
+    if (ports.bad.size() == 1 && ports.good.size() >= kFewestOthers)
+      missed[ports.bad.front()->As<PortState>().device].push_back(ports.bad.front());
+  for (const auto& [gpu, events] : missed) {
+    const auto& port = events.front()->As<PortState>();
+    std::string numbers;
+    for (size_t i = 0; i < events.size(); ++i)
+      numbers += (i == 0                   ? ""
+                  : i + 1 == events.size() ? " and "
+                                           : ", ") +
+                 std::to_string(events[i]->As<PortState>().port);
+    Finding finding;
+    finding.cause = "port-not-active";
+    finding.severity = Severity::warning;
+    finding.status = Status::degraded;
+    finding.confidence = Confidence::certain;
+    finding.headline = (events.size() == 1 ? "NVLink link " + numbers + " of " : "NVLink links " + numbers + " of ") +
+                       gpu + (port.host.empty() ? "" : " on " + port.host) + (events.size() == 1 ? " is" : " are") +
+                       " inactive, while the other GPUs have " + (events.size() == 1 ? "it" : "them");
+    for (const Event* event : events)
+      if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of this link"));
+    finding.fix = {
+        "On that host: nvidia-smi nvlink -e (errors of each link), dmesg -T | grep -iE 'xid|nvlink|nvswitch', "
+        "and the log of the fabric manager.",
+        "With no job on the host, reset its GPUs together (nvidia-smi -r), or reboot. If the link stays "
+        "inactive, drain the host and have the GPU and the baseboard checked."};
+    answer.findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 static RuleAnswer JudgePortNotActive(const Case& facts) {
   RuleAnswer answer;
   std::map<std::string, HostPorts> hosts;
+  std::map<std::string, LinksByNumber> links;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::port_state) {
+    if (const auto& port = event.As<PortState>(); event.kind == EventKind::port_state && port.nvlink) {
+      HostPorts& ports = links[port.host][port.port];
+      (IsBad(port) ? ports.bad : ports.good).push_back(&event);
+    }
+  for (const auto& [host, of_host] : links) JudgeNvlinks(of_host, answer);
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::port_state && !event.As<PortState>().nvlink) {
       HostPorts& host = hosts[event.As<PortState>().host];
       (IsBad(event.As<PortState>()) ? host.bad : host.good).push_back(&event);
     }
@@ -172,9 +216,10 @@ extern const Rule kPortNotActiveRule;
 const Rule kPortNotActiveRule = {
     "port-not-active",
     "A network port is not active",
-    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, rdma link or ip -br link of a host",
-    "A port of a network adapter is down or waits for its subnet manager. A job that is meant to use it runs over "
-    "fewer adapters, over a slower network, or not at all.",
+    "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, rdma link, ip -br link or nvidia-smi nvlink -s of a host",
+    "A port of a network adapter is down or waits for its subnet manager, or a GPU lacks an NVLink link that the other "
+    "GPUs of its host have. A job that is meant to use it runs over fewer adapters or links, over a slower network, or "
+    "not at all.",
     "Many hosts have ports that are not used, onboard ones above all: they are noted but not counted as a cause. The "
     "interface on an InfiniBand port may be down while the port itself is active and used.",
     {"Check the cable, the transceiver and the switch port (mlxlink -d DEVICE -m, iblinkinfo).",

@@ -33,7 +33,7 @@ const Ids kEnds = {"rank-dead", "application-exception", "network-fault"};
 // What slows a job that goes on: no answer where it stands still or ended.
 const Ids kPace = {"straggler-compute", "straggler-host", "straggler-intermittent", "straggler-stage", "straggler-data",
                    "steps-slow-down", "data-loading-slow", "low-utilization", "transport-fallback",
-                   "environment-cripples", "port-not-active",
+                   "environment-cripples", "port-not-active", "link-errors",
                    // How ranks are connected.
                    "ring-broken", "graph-search-failed", "nic-count-unequal", "node-lowers-graph",
                    "nic-path-through-cpu", "ring-reenters-node", "nic-unbalanced", "rails-crossed", "pxn-off",

@@ -26,6 +26,14 @@ void ReadPortTable(const FileView& file, Fragment& out) {
                                                     : std::to_string(table.switches_with_unlinked) + " switches") +
                  (free == 1 ? " has" : " have") + " no link: nothing is plugged in, or the other end is off",
              {}, "compare with the cabling plan, or with an earlier iblinkinfo");
+  for (PortErrorRow& row : table.errors) {
+    Event& event = out.events.emplace_back();
+    event.kind = EventKind::port_errors;
+    event.speaker = kNobody;
+    event.source = {FileId{}, row.line, row.offset};
+    event.text = std::move(row.text);
+    event.detail = std::move(row.errors);
+  }
   for (PortRow& row : table.ports) {
     if (row.line == 0) continue;  // no line tells its state
     Event& event = out.events.emplace_back();
@@ -43,7 +51,8 @@ extern const Format kPortTableFormat;
 const Format kPortTableFormat = {
     .name = "port_table",
     .description =
-        "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, rdma link, ip -br link",
+        "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, perfquery, rdma link, ip "
+        "-br link; nvidia-smi nvlink -s",
     .recognise = RecognisePortTable,
     .read = ReadPortTable,
     .shares_lines = true,

@@ -2,6 +2,7 @@
 #include "evidence/port_table/port_table_parse.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,8 @@ void TakePhysical(std::string_view word, PortState& port) {
   word = Trim(word);
   if (word.size() > 3 && IsDigit(word[0]) && word[1] == ':') word = Trim(word.substr(2));
   port.polling = word.starts_with("Polling") || word.starts_with("POLLING");
+  // An Ethernet port without a link calls itself disabled: only InfiniBand's looks for a partner.
+  if (port.polling) port.infiniband = true;
   if ((word.starts_with("Disabled") || word.starts_with("DISABLED")) && port.health == PortHealth::down)
     port.health = PortHealth::disabled;
 }
@@ -57,6 +60,32 @@ std::string OneBlank(std::string_view text) {
   for (std::string_view word = TakeWord(text); !word.empty(); word = TakeWord(text))
     out += (out.empty() ? "" : " ") + std::string(word);
   return out;
+}
+
+// The limits of ibqueryerrors (infiniband-diags, error_thresholds), which operators know; the widths are perfquery's,
+// whose counters stay at their highest value.
+struct ErrorCounter {
+  std::string_view name;
+  int64_t limit, highest;
+  std::string_view words;
+};
+constexpr ErrorCounter kErrorCounters[] = {
+    {"SymbolErrorCounter", 10, 65535, "symbol errors"},
+    {"LinkErrorRecoveryCounter", 10, 255, "link recoveries"},
+    {"LinkDownedCounter", 10, 255, "link downs"},
+    {"PortRcvErrors", 10, 65535, "receive errors"},
+    {"LocalLinkIntegrityErrors", 10, 15, "link integrity errors"},
+    {"ExcessiveBufferOverrunErrors", 10, 15, "buffer overruns"},
+    {"PortXmitDiscards", 100, 65535, "discarded packets"},
+    {"PortRcvRemotePhysicalErrors", 100, 65535, "packets that were damaged on their way"},
+};
+
+// 2210, 65,535
+std::string WithCommas(int64_t count) {
+  std::string digits = std::to_string(count);
+  if (count >= 10'000)
+    for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
 }
 
 // dev@gpu07:~$ ibstat; [root@gpu07 ~]# rdma link
@@ -91,12 +120,67 @@ class PortReader {
     text_ = line;
     if (const std::string_view host = HostOfPrompt(line);
         !host.empty() && ContainsAny(line, {"ibstat", "ibv_devinfo", "ibdev2netdev", "rdma link", "ip -br", "ip link",
-                                            "ip a", "iblinkinfo"})) {
+                                            "ip a", "iblinkinfo", "perfquery", "nvlink"})) {
       host_ = host;
       device_.clear();
       return true;
     }
-    return TakeLink(Trim(line)) || TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
+    return TakeCounter(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) || TakeRow(Trim(line)) ||
+           TakeBlock(line, Trim(line));
+  }
+
+  // # Port counters: Lid 118 port 1 (CapMask: 0x5A00)
+  // SymbolErrorCounter:..............65535
+  bool TakeCounter(std::string_view text) {
+    if (text.starts_with("# Port counters: Lid ") || text.starts_with("# Port extended counters: Lid ")) {
+      const auto lid = IntAfter(text, "Lid "), port = IntAfter(text, " port ");
+      counting_ = lid && port;
+      wide_ = Contains(text, "extended");
+      counted_any_ = false;
+      if (!counting_) return false;
+      counter_port_ = *port;
+      counter_device_ = "LID " + std::to_string(*lid);
+      return true;
+    }
+    const size_t dots = text.find(":...");
+    if (!counting_ || dots == std::string_view::npos) return false;
+    std::string_view value = text.substr(dots + 1);
+    value = value.substr(std::min(value.find_first_not_of('.'), value.size()));
+    int64_t count = 0;
+    if (value.starts_with("0x") || !TakeNumber(value, &count)) return true;
+    for (const ErrorCounter& counter : kErrorCounters) {
+      if (text.substr(0, dots) != counter.name || count <= counter.limit) continue;
+      const bool full = !wide_ && count >= counter.highest;
+      if (!counted_any_ && out_.errors.size() < kMostPorts) {
+        out_.errors.push_back({{counter_device_, host_, counter_port_, {}}, number_, offset_, std::string(text)});
+        counted_any_ = true;
+      }
+      if (counted_any_ && out_.errors.back().errors.counted.size() < std::size(kErrorCounters))
+        out_.errors.back().errors.counted.push_back(WithCommas(count) + (full ? " or more " : " ") +
+                                                    std::string(counter.words));
+    }
+    return true;
+  }
+
+  // GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-7aa2cf10-...)
+  //          Link 1: <inactive>
+  bool TakeNvlink(std::string_view text) {
+    std::string_view rest = text;
+    int64_t number = -1;
+    if (TakeLiteral(rest, "GPU ") && TakeNumber(rest, &number) && rest.starts_with(": ") &&
+        Contains(rest, "UUID: GPU-")) {
+      gpu_ = "GPU " + std::to_string(number);
+      return true;
+    }
+    rest = text;
+    if (gpu_.empty() || !TakeLiteral(rest, "Link ") || !TakeNumber(rest, &number) || !TakeLiteral(rest, ": "))
+      return false;
+    const bool inactive = rest == "<inactive>";
+    if (!inactive && !rest.ends_with("GB/s")) return false;
+    PortRow& row = RowOf(host_, gpu_, number, "");
+    row.port.nvlink = true;
+    Set(row, inactive ? PortHealth::down : PortHealth::active, true);
+    return true;
   }
 
   // CA: v100-3 HCA-1:
@@ -282,6 +366,7 @@ class PortReader {
     if (std::string_view name = text; TakeLiteral(name, "CA '") && name.ends_with('\'')) {
       device_ = name.substr(0, name.size() - 1);
       port_ = -1;
+      unnamed_ = 0;
       return true;
     }
     if (std::string_view name = text; TakeLiteral(name, "hca_id:")) {
@@ -312,6 +397,8 @@ class PortReader {
       std::string_view digits = value;
       return TakeNumber(digits, &port_);
     }
+    // ibstat | egrep "CA '|State": no adapter has a state, so that each is of its next port.
+    if (key == "State" && (port_ < 0 || unnamed_ > 0)) port_ = ++unnamed_;
     if (port_ < 0) return true;  // properties of the adapter
     if (key == "State" || key == "state") {
       const auto health = HealthOf(value);
@@ -337,9 +424,13 @@ class PortReader {
   PortTable out_;
   PortRow spare_;
   std::string host_, device_, link_owner_;
+  std::string counter_device_, gpu_;  // whose counters, or links, are listed
+  int64_t counter_port_ = -1;
+  bool counting_ = false, wide_ = false, counted_any_ = false;
   bool is_switch_ = false;
   bool counted_ = false;  // this switch, among those with ports without a link
   int64_t port_ = -1;
+  int64_t unnamed_ = 0;  // ports of this adapter whose number is not told
   uint32_t number_ = 0;
   uint64_t offset_ = 0;
 };
@@ -351,6 +442,9 @@ bool IsPortLine(std::string_view line) {
   if (line.size() > kLongestLine) return false;
   if (Contains(line, " ==> ") && Contains(line, " port ")) return line.ends_with("(Up)") || line.ends_with("(Down)");
   if (Contains(line, " ==(") && Contains(line, ")==>")) return true;
+  if (line.starts_with("# Port counters: Lid ") || line.starts_with("# Port extended counters: Lid ")) return true;
+  if (line.starts_with("Link ") && line.size() > 5 && IsDigit(line[5]) && line.size() < 30)
+    return line.ends_with(": <inactive>") || line.ends_with(" GB/s");
   if (Contains(line, " physical_state ") && Contains(line, " state ")) return true;
   if (line.starts_with("hca_id:") || line.starts_with("CA '") || line.starts_with("Infiniband device '")) return true;
   return Contains(line, "MULTICAST") && Contains(line, "<") &&

@@ -19,8 +19,16 @@ struct PortRow {
   std::string peer;  // of a link: what is at its other end
 };
 
+struct PortErrorRow {
+  PortErrors errors;
+  uint32_t line = 0;  // of the first counter that is high
+  uint64_t offset = 0;
+  std::string text;
+};
+
 struct PortTable {
   std::vector<PortRow> ports;
+  std::vector<PortErrorRow> errors;
   size_t unlinked_switch_ports = 0, switches_with_unlinked = 0;  // iblinkinfo: nothing is plugged in, or a link is down
   uint64_t understood = 0, ignored = 0, not_understood = 0;
 };

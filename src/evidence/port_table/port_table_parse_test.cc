@@ -22,6 +22,45 @@ TEST(PortTable, ADeviceOfIbstatThatLooksForAPartnerIsDown) {
   EXPECT_EQ(table.not_understood, 0u);
 }
 
+TEST(PortTable, StatesOfIbstatWithoutTheirPortLines) {
+  const PortTable table = ParsePortTable(
+      "CA 'mlx5_0'\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tState: Down\n\t\tPhysical state: Polling\n"
+      "CA 'mlx5_1'\n\t\tState: Down\n\t\tPhysical state: Disabled\n");
+  ASSERT_EQ(table.ports.size(), 3u);
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+  EXPECT_EQ(table.ports[1].port.port, 2);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::down);
+  EXPECT_TRUE(table.ports[1].port.infiniband) << "only InfiniBand looks for a partner";
+  EXPECT_EQ(table.ports[2].port.health, PortHealth::disabled);
+  EXPECT_FALSE(table.ports[2].port.infiniband);
+}
+
+TEST(PortTable, CountersAboveTheUsualLimitsAreErrors) {
+  const PortTable table = ParsePortTable(
+      "# Port counters: Lid 118 port 1 (CapMask: 0x5A00)\nPortSelect:......................1\n"
+      "SymbolErrorCounter:..............65535\nLinkDownedCounter:...............41\nPortXmitDiscards:................"
+      "18\n"
+      "PortXmitData:....................4294967295\n# Port counters: Lid 7 port 1 (CapMask: 0x5A00)\n"
+      "SymbolErrorCounter:..............0\nLinkDownedCounter:...............2\n");
+  EXPECT_TRUE(table.ports.empty());
+  ASSERT_EQ(table.errors.size(), 1u);
+  EXPECT_EQ(table.errors[0].errors.device, "LID 118");
+  EXPECT_EQ(table.errors[0].errors.counted,
+            (std::vector<std::string>{"65,535 or more symbol errors", "41 link downs"}));
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
+TEST(PortTable, LinksOfGpus) {
+  const PortTable table =
+      ParsePortTable("GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-7aa2cf10)\n\t Link 0: 25 GB/s\n\t Link 1: <inactive>\n");
+  ASSERT_EQ(table.ports.size(), 2u);
+  EXPECT_TRUE(table.ports[1].port.nvlink);
+  EXPECT_EQ(table.ports[1].port.device, "GPU 1");
+  EXPECT_EQ(table.ports[1].port.port, 1);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::down);
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+}
+
 TEST(PortTable, ThePortsOwnStateCountsMoreThanThatOfItsInterface) {
   const PortTable table = ParsePortTable(
       "mlx5_0 port 1 ==> ib0 (Down)\nmlx5_1 port 1 ==> ib1 (Up)\nhca_id:\tmlx5_0\n\ttransport:\t\tInfiniBand (0)\n"

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "rules/rule.h"
+#include "rules/topology_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+// The counters run since somebody cleared them: whether they rise now a second reading shows.
+static RuleAnswer JudgeLinkErrors(const Case& facts) {
+  RuleAnswer answer;
+  for (const Event& event : facts.incident.events) {
+    const auto& port = event.As<PortErrors>();
+    if (event.kind != EventKind::port_errors || port.counted.empty()) continue;
+    Finding finding;
+    finding.cause = "link-errors";
+    finding.severity = Severity::warning;
+    finding.status = Status::degraded;
+    finding.confidence = Confidence::likely;
+    finding.headline = "port " + std::to_string(port.port) + " of " + port.device +
+                       (port.host.empty() ? "" : " on " + port.host) + " counted " + ListWords(port.counted) +
+                       "; the counters do not show since when";
+    finding.evidence.push_back(CiteEvent(event, "the counters of this port"));
+    answer.findings.push_back(std::move(finding));
+  }
+  return answer;
+}
+
+extern const Rule kLinkErrorsRule;
+const Rule kLinkErrorsRule = {
+    "link-errors",
+    "A network link counts errors",
+    "perfquery of a port",
+    "The error counters of a port are above the limits of ibqueryerrors. Symbol errors and recoveries come from a bad "
+    "cable, transceiver or connector; a link that goes down ends the jobs that use it.",
+    "Counters run since they were last cleared, and rise a little when a host reboots: a few link downs from then do "
+    "not matter. A counter at its highest value has stopped counting.",
+    {"Clear the counters and read them again under load: perfquery -R LID PORT, then perfquery after some minutes. "
+     "Only "
+     "counters that rise matter.",
+     "If they rise: mlxlink -d DEVICE -m -e, clean or replace the cable and the transceiver, and look at the other end "
+     "of "
+     "the link (iblinkinfo, ibqueryerrors).",
+     "Take the host out of service while the link goes down again and again."},
+    {"Watch symbol errors and link downs of all ports (ibqueryerrors, or the counters in /sys/class/infiniband)."},
+    JudgeLinkErrors};
+
+}  // namespace tacet
