@@ -38,7 +38,12 @@ std::string_view LowResource(std::string_view text) {
 
 // 9m   Warning   Evicted   pod/trainer-1   The node was low on resource: ...
 // trainer-1   0/1     Evicted   0          7h12m
+// 95s   Normal   TaintManagerEviction   taint-eviction-controller   Marking for deletion Pod default/trainer-3
 std::string_view EvictedPod(std::string_view text) {
+  if (auto pod = After(text, "Marking for deletion Pod ")) {
+    const std::string_view name = TakeWord(*pod);
+    return name.substr(name.rfind('/') + 1);
+  }
   if (auto pod = After(text, " pod/")) return TakeWord(*pod);
   std::string_view rest = Trim(text);
   const std::string_view name = TakeWord(rest), ready = TakeWord(rest);
@@ -76,7 +81,7 @@ bool ReadKubernetes(const LogLine& line, RecordList& out) {
   if (Contains(text, "node was low on resource: ")) {
     AddEviction(line, LowResource(text), out);
   } else if (Contains(text, "TaintManagerEviction")) {
-    AddSchedulerKill(line, SchedulerKill::evicted, "", out);
+    AddEviction(line, "", out);
   } else if (MentionsOneOf(text, {"Evicted", "evicted"}) &&
              (MentionsOneOf(text, {"kubelet", "Pod ", "pod ", "pod/", "Reason:"}) || !EvictedPod(text).empty())) {
     AddEviction(line, "", out);

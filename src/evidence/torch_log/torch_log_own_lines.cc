@@ -130,7 +130,7 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
   }
   // "finished" in the middle of a log was about something else.
   if (finished_ && !finished_for_sure_) finished_ = false;
-  begins_more_ |= finished_ && BeginsWork(line.text);
+  begins_more_ |= finished_ && !IsDonePod(finish_text_) && BeginsWork(line.text);
   // A kernel's line between the job's own speaks of any process.
   const bool may_tell = line.has(Keyword::may_tell_pid) && !Contains(line.text, "orker") &&
                         !Contains(line.text, "NVRM: ") && !Contains(line.text, "oom-kill:");

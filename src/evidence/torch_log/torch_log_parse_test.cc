@@ -197,6 +197,8 @@ TEST(TorchLogProgress, TellsTheEndOfAJobFromTheEndOfALoad) {
   EXPECT_EQ(FindFinishSign("estimated training time 3 days"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("Epoch 3 training time 0:03:10"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("epoch 5 done training in 312.4s"), FinishSign::none);
+  EXPECT_EQ(FindFinishSign("Status:       Succeeded"), FinishSign::strong);
+  EXPECT_EQ(FindFinishSign("Status: Succeeded in uploading shard 3"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("loading data finished"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("compiled kernels, done"), FinishSign::none);
   EXPECT_EQ(FindFinishSign("training is not complete"), FinishSign::none);

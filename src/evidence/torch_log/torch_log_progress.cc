@@ -120,9 +120,9 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
       if (found.epoch) found.step = PlaceInEpoch(rest);
       break;
     case 'b':
-      // "batch 32" is a size, "batch 10/500" and "Batch [2400]" are places.
+      // "batch 32" is a size, "batch 10/500", "Batch [2400]" and "epoch 0 batch 100" are places.
       if (!found.step && StartsWithWord(rest, "batch") &&
-          (Contains(rest.substr(0, 24), "/") || rest.substr(5).starts_with(" [")))
+          (found.epoch || Contains(rest.substr(0, 24), "/") || rest.substr(5).starts_with(" [")))
         found.step = number_behind("batch");
       break;
     case 'l':
@@ -181,6 +181,8 @@ std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch) {
   return found.loss && !asks ? std::optional<int64_t>(-1) : std::nullopt;
 }
 
+bool IsDonePod(std::string_view text) { return TakeLiteral(text, "Status: ") && Trim(text) == "Succeeded"; }
+
 FinishSign FindFinishSign(std::string_view text) {
   text = Trim(text);
   if (text.size() < 4 || text.size() > 400) return FinishSign::none;
@@ -217,6 +219,8 @@ FinishSign FindFinishSign(std::string_view text) {
         std::string_view(",.!;").find(lower[word.size()]) != std::string_view::npos &&
         !ContainsAny(lower, {"load", "download", "start", "next", "begin", "prepar", "initializ", "setup", "saving"}))
       return FinishSign::weak;
+  // kubectl describe pod: "Status:       Succeeded"
+  if (IsDonePod(text)) return FinishSign::strong;
   // Otherwise every word must be a harmless one: "loading data finished" says nothing of the end.
   bool says_end = false;
   std::string_view rest = lower;

@@ -15,6 +15,8 @@ std::optional<int64_t> FindProgress(std::string_view text, bool* of_epoch = null
 // weak: the whole line says no more than "rank 3 finished"; strong: a phrase that trainers print at the very end.
 enum class FinishSign : uint8_t { none, weak, strong };
 FinishSign FindFinishSign(std::string_view text);
+// Kubernetes says of a pod that all its containers ended with 0: what its list of events tells below began before.
+bool IsDonePod(std::string_view text);
 
 // "Starting evaluation", "Loading the best checkpoint": behind a line that says that training is done, the program goes
 // on.
