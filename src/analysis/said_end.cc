@@ -111,7 +111,13 @@ SaidEnd EndOfOneOutput(const Incident& incident, const std::map<FileId, EndOfOut
 }  // namespace
 
 bool IsFarewell(const Event& event) {
-  return event.kind == EventKind::store_lost || event.kind == EventKind::connection_lost;
+  return event.kind == EventKind::store_lost || event.kind == EventKind::connection_lost || IsStepEnd(event);
+}
+
+bool IsStepEnd(const Event& event) {
+  if (event.kind == EventKind::process_killed) return event.As<ProcessEnd>().how == "CANCELLED";
+  const auto& end = event.As<OutsideEnd>();
+  return event.kind == EventKind::scheduler_kill && end.why == SchedulerKill::cancelled && end.by == "step";
 }
 
 bool HasRecordedFinish(const Incident& incident) {

@@ -23,7 +23,12 @@ SaidEnd FindSaidEnd(const Incident& incident);
 // The record of the whole run says that its command exited with 0.
 bool HasRecordedFinish(const Incident& incident);
 
-// Rank 0, which runs the store, may leave first when all are done: behind the words of the end this is harmless.
+// Rank 0, which runs the store, may leave first when all are done, and steps of Slurm are ended: behind the words of
+// the end this is harmless.
 bool IsFarewell(const Event& event);
+
+// Slurm ended a step and gives no reason. Behind the words of the end it is one that ran beside the program, such as a
+// monitor, or what was left of it.
+bool IsStepEnd(const Event& event);
 
 }  // namespace tacet

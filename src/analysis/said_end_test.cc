@@ -66,6 +66,21 @@ TEST(SaidEnd, ErrorsThatStepsFollowWereSurvived) {
   EXPECT_TRUE(said.survived);
 }
 
+TEST(SaidEnd, AStepThatSlurmEndsBehindTheWordIsHarmless) {
+  Incident incident = OutputOf(1);
+  At(incident, EventKind::progress, 7);
+  Finish(incident, 9, true);
+  auto& end = At(incident, EventKind::scheduler_kill, 10).Make<OutsideEnd>();
+  end.why = SchedulerKill::cancelled;
+  end.by = "step";
+  EXPECT_TRUE(FindSaidEnd(incident));
+  incident.events.back().source.line = 8;
+  EXPECT_TRUE(FindSaidEnd(incident)) << "the program went on to its end";
+  incident.events.back().source.line = 10;
+  incident.events.back().Make<OutsideEnd>().why = SchedulerKill::time_limit;
+  EXPECT_FALSE(FindSaidEnd(incident));
+}
+
 TEST(SaidEnd, AnErrorBehindTheLastStepIsNotSurvived) {
   Incident incident = OutputOf(1);
   At(incident, EventKind::progress, 7);

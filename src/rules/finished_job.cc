@@ -23,10 +23,14 @@ std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
   std::string words = "The job finished ('" + MessageWords(said.first->text, kMostOfFinish) + "')";
   const std::string restarts = RestartWords(facts.incident);
   words += restarts.empty() ? std::string(ErrorsBefore(said)) : " after " + restarts;
-  if (std::any_of(events.begin(), events.end(), [&](const Event& event) {
-        return IsFarewell(event) && event.source.file == said.first->source.file &&
-               event.source.line > said.first->source.line;
-      }))
+  const auto any_behind = [&](bool of_step) {
+    return std::any_of(events.begin(), events.end(), [&](const Event& event) {
+      return IsFarewell(event) && IsStepEnd(event) == of_step && event.source.file == said.first->source.file &&
+             event.source.line > said.first->source.line;
+    });
+  };
+  if (any_behind(true)) words += "; Slurm ended a step after that line, which the program's end does not depend on";
+  if (any_behind(false))
     words += "; connections that close after that line are harmless: rank 0, which runs the store, left first";
   if (const std::string_view harmless = HarmlessAtExit(facts.incident); !harmless.empty())
     words.append(". ").append(harmless);

@@ -201,7 +201,9 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   RuleAnswer answer;
   const Outcome& outcome = facts.analyses.outcome;
   if (outcome.ended_in_order) return answer;
-  const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::scheduler_kill; });
+  const bool done = static_cast<bool>(facts.analyses.end.said);
+  const ToldEvents told = CollectTold(
+      facts, [&](const Event& e) { return e.kind == EventKind::scheduler_kill && !(done && IsStepEnd(e)); });
   if (!told) return answer;
   const Event* kill = told.events.front();
   for (const Event* event : told.events)
