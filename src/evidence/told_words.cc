@@ -164,6 +164,7 @@ bool StatesAHang(std::string_view part) {
                         "freezes",
                         "freeze",
                         "is frozen",
+                        "froze",
                         "deadlocks",
                         "deadlock",
                         "stalls",
@@ -188,7 +189,9 @@ bool StatesAHang(std::string_view part) {
                         "no output anymore"}) ||
       HasAnyWord(part, {"simply stops", "just stops", "both stop", "all stop"}) ||
       HasWordBefore(part, "then nothing", {"for", "more", "else", "at all", "any more", "anymore", "until"}) ||
-      (HasWord(part, "no output") && HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "days", "h"}));
+      (HasAnyWord(part, {"no output", "nothing more", "nothing else", "nothing new", "nothing further", "no step",
+                         "no new step", "no new line"}) &&
+       HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "mins", "days", "h"}));
   return says && !IsDoubted(part);
 }
 
@@ -212,7 +215,9 @@ bool StatesSlowness(std::string_view part) {
                   "much longer",     "takes longer",    "take longer",      "times longer",       "times as long",
                   "twice as long",   "speed goes down", "speed drops",      "throughput drops",   "throughput is low",
                   "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
-                  "poor performance"});
+                  "poor performance"}) ||
+      (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
+       HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad"}));
   return says && !IsDoubted(part) &&
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
 }
@@ -263,7 +268,9 @@ std::string_view WithoutTime(std::string_view line) {
   size_t end = 0, digits = 0;
   for (; end < line.size() && (IsDigit(line[end]) || std::string_view("-:/., T[").find(line[end]) < 8); ++end)
     digits += IsDigit(line[end]);
-  return digits >= 6 && end < line.size() ? line.substr(end) : line;
+  if (digits < 6 || end >= line.size()) return line;
+  if (line.substr(end).starts_with("Z ")) end += 2;  // the zone of an ISO time
+  return line.substr(end);
 }
 
 void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {

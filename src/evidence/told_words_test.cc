@@ -48,12 +48,14 @@ TEST(ToldWords, NothingMoreComesIsAHang) {
        {"the three lines above, then nothing, CPU at 100 %", "After that there is no output for 5 hours",
         "It prints the version and then nothing happens", "then nothing for half an hour, both GPUs idle",
         "the cards go to 100% and it just sits there", "Stuck at 43 % since this morning, GPUs idle",
-        "no further output after the second barrier, memory stays the same"})
+        "no further output after the second barrier, memory stays the same",
+        "full output of the first node, nothing more for 12 minutes", "No step after 45 min on any of the nodes",
+        "Training froze and I found this on the node"})
     EXPECT_TRUE(SaysItHangs(line)) << line;
   for (const char* line :
        {"we changed the port, then nothing failed any more", "there is no output file in that folder",
         "It is not stuck any more since the update", "fixed by the new driver, no longer stuck at 43 %",
-        "nothing happens if the variable is set"})
+        "Nothing more was needed after the update, it ran for 20 minutes", "nothing happens if the variable is set"})
     EXPECT_FALSE(SaysItHangs(line)) << line;
 }
 
@@ -63,7 +65,7 @@ TEST(ToldWords, ASentenceSaysThatTheJobIsSlow) {
         "four nodes take much longer than two for the same data",
         "each epoch takes twice as long as on the old cluster", "busbw is only 12, I would expect 180 here",
         "I get 22 GB/s but in theory it should be near 90 GB/s", "Slow training with more than one host",
-        "slower than expected on these machines"})
+        "slower than expected on these machines", "Two of these machines, busbw is terrible here"})
     EXPECT_TRUE(SaysItIsSlow(line)) << line;
 }
 
