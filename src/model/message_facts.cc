@@ -10,6 +10,11 @@ int64_t ReadLinkLocalGidIndex(std::string_view warning) {
   return IntAfter(warning, "local GID index ").value_or(-1);
 }
 
+int64_t ReadEmptyGidIndex(std::string_view warning) {
+  return ContainsAny(warning, {"local GID ::,", "local GID :: "}) ? IntAfter(warning, "local GID index ").value_or(-1)
+                                                                  : -1;
+}
+
 // ... before timing out. [repeated 6x across cluster] (Ray deduplicates logs by default. ...
 int64_t ReadFoldedLines(std::string_view line) {
   auto rest = After(line, "[repeated ");
