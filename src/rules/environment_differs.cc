@@ -7,6 +7,7 @@
 
 #include "lint/variable_table.h"
 #include "model/event_words.h"
+#include "rules/init_finding.h"
 #include "rules/odd_holders.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
@@ -170,8 +171,18 @@ bool JudgeNetworks(const Case& facts, RuleAnswer& answer) {
   const ToldEvents refused =
       CollectTold(facts, [](const Event& e) { return e.As<Warning>().id == "network-type-mismatch"; });
   const Holders holders = Compare(facts, EventKind::network, "");
-  if (!refused && (holders.empty() || !JobFailed(facts))) return false;
+  // Sockets and another network in one communicator: setup that is not over cannot succeed. Plugins for InfiniBand have
+  // names of their own.
+  const InitView init = ReadInit(facts);
+  const bool in_setup =
+      holders.contains("Socket") && !init.started.empty() && init.completed.empty() && !init.issued_any;
+  if (!refused && (holders.empty() || !(JobFailed(facts) || in_setup))) return false;
   Finding finding = DifferenceFinding(facts, holders, "the network");
+  if (!refused && !JobFailed(facts)) {
+    finding.severity = Severity::critical;
+    finding.status = Status::undetermined;
+    finding.confidence = Confidence::likely;
+  }
   if (refused) {
     finding.severity = Severity::critical;
     finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;

@@ -119,6 +119,22 @@ TEST(EnvironmentDiffers, OfTwoValuesHeldByEquallyManyNoneIsOdd) {
   EXPECT_EQ(finding.headline.find("no rank"), std::string::npos) << finding.headline;
 }
 
+TEST(EnvironmentDiffers, TwoNetworksInASetupThatIsNotOver) {
+  const auto job = [](std::string_view other, bool done) {
+    JobSketch sketch(4, {CallSource::nccl_log});
+    for (int r = 0; r < 4; ++r) {
+      sketch.Log(r, EventKind::network).Make<NetworkName>().name = r < 2 ? "IB" : other;
+      sketch.Log(r, EventKind::init_started);
+      if (done) sketch.Log(r, EventKind::init_completed);
+    }
+    return sketch;
+  };
+  JobSketch open = job("Socket", false), done = job("Socket", true), plugin = job("IBext", false);
+  EXPECT_EQ(JudgedCase(open).Only("environment-differs").severity, Severity::critical);
+  EXPECT_FALSE(JudgedCase(done).Fires("environment-differs"));
+  EXPECT_FALSE(JudgedCase(plugin).Fires("environment-differs"));
+}
+
 TEST(EnvironmentDiffers, AllSettingsThatDifferAreNamed) {
   JobSketch job(2, {CallSource::nccl_log});
   Sets(job, 0, "NCCL_ALGO", "Ring");
