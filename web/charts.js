@@ -13,9 +13,10 @@ function describeTime(value) {
 }
 
 /** @param {number | null | undefined} share */
-// As DescribeSmallShare: what is there is not shown as nothing.
-const smallPercent = (share) => (isFigure(share) && share > 0 && share < 0.0005 ? "< 0.1 %" : percent(share));
 const percent = (share) => (isFigure(share) ? (100 * share).toFixed(1) + " %" : "?");
+// As DescribeSmallShare: what is there is not shown as nothing.
+/** @param {number | null | undefined} share */
+const smallPercent = (share) => (isFigure(share) && share > 0 && share < 0.0005 ? "< 0.1 %" : percent(share));
 /** @param {number | null | undefined} gbs */
 const describeRate = (gbs) => (!isFigure(gbs) ? "?" : gbs > 0 && gbs < 0.001 ? "< 0.001" : Number(gbs.toPrecision(3)).toString());
 /** @param {number | null | undefined} value @param {number} digits */

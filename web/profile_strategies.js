@@ -23,8 +23,6 @@ function slowdownLines(named) {
   return finite.length > 0 ? barLines(finite.map(([name, value]) => [name, [value - 1], most, value.toFixed(2)]), ["p2"]) : null;
 }
 
-// A part without which the step would be longer explains nothing.
-
 /** @param {ProfileJobWhatIfItem} replay */
 function replayPanel(replay) {
   if (!replay.valid) return h("div.panel", h("h3", "What-if replay"), h("p", "Not possible: " + replay.problem));

@@ -83,7 +83,7 @@ function communicationSection(job) {
   const sized = (text) => (row) => (row.bytes > 0 ? text(row) : "?");
   const table = dataTable([
     {label: "Group", value: (row) => row.group, cell: (row) => word(row.group + (row.groups > 1 ? " x" + row.groups : ""))},
-    {label: "Members", value: (row) => row.ranks, cell: (row) => (row.ranks > 0 ? row.ranks : ""), numeric: true},
+    {label: "Ranks", value: (row) => row.ranks, cell: (row) => (row.ranks > 0 ? row.ranks : ""), numeric: true},
     {label: "Operation", value: (row) => row.operation, cell: (row) => word(row.operation)},
     {label: "Up to", value: (row) => row.size, cell: (row) => row.size_class || "?", numeric: true},
     {label: "Calls", value: (row) => row.calls, cell: (row) => row.calls.toLocaleString("en"), numeric: true},

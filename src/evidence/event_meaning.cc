@@ -10,6 +10,7 @@
 
 #include "base/signal_name.h"
 #include "base/text_scan.h"
+#include "evidence/message_facts.h"
 #include "evidence/refused_object.h"
 #include "evidence/torch_log/torch_log_chain.h"
 #include "model/device_error.h"
@@ -313,11 +314,20 @@ void ReadNcclError(Event& event) {
     event.Make<NcclError>().reason = event.text.substr(at + kReason.size());
 }
 
+void ReadGid(Event& event) {
+  Warning& warning = event.Make<Warning>();
+  if (const int64_t index = ReadEmptyGidIndex(event.text); index >= 0)
+    warning.gid = GidProblem::empty, warning.gid_index = index;
+  else if (const int64_t other = ReadLinkLocalGidIndex(event.text); other >= 0)
+    warning.gid = GidProblem::link_local, warning.gid_index = other;
+}
+
 void ReadNcclWarning(Event& event) {
   auto& warning = event.Make<Warning>();
   event.Set(Meaning::host_memory, warning.id == "host-memory-exhausted");
   event.Set(Meaning::no_interface, warning.id == "socket-no-interface" || warning.id == "peer-address-missing");
   event.Set(Meaning::duplicate_gpu, warning.id == "duplicate-gpu");
+  if (warning.id == "ib-modify-qp-failed") ReadGid(event);
   // Cuda failure 'an illegal memory access was encountered'
   if (warning.id == "cuda-failure") {
     event.Set(Meaning::illegal_access, Contains(event.text, "illegal memory access"));
@@ -436,6 +446,7 @@ void ReadMeaning(Event& event) {
   event.text.resize(std::min(end, event.text.size()));
   ReadOwnMeaning(event);
   event.text += followed;
+  event.folded = static_cast<int32_t>(ReadFoldedLines(event.text));
 }
 
 }  // namespace tacet

@@ -287,6 +287,9 @@ struct PairTransport {
   TransportDirection direction = TransportDirection::both;
 };
 
+// What is wrong with the GID that an adapter was to be connected with, by NCCL's words.
+enum class GidProblem : uint8_t { none, link_local, empty };
+
 struct Warning {
   std::string_view id;  // of the table of model/nccl_warnings.h, which lives forever
   std::string object;   // the path, address or device that the message names
@@ -294,6 +297,8 @@ struct Warning {
   NcclWarningRole role = NcclWarningRole::notice;
   int64_t number = -1;  // see NcclWarningNumbers::value
   int64_t times = -1;
+  GidProblem gid = GidProblem::none;
+  int64_t gid_index = -1;  // where there is such a problem
 };
 
 struct NodeCount {

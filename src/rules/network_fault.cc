@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "model/message_facts.h"
 #include "model/nccl_warnings.h"
 #include "rules/first_end.h"
 #include "rules/told_finding.h"
@@ -127,8 +126,8 @@ std::string ReportWords(const std::vector<const Event*>& events, const ToldEvent
 std::string ConnectWords(const Event& lead, const ToldEvents& told) {
   const std::string& port = lead.As<Warning>().object;
   const bool only_host = told.ranks.empty() && told.rankless.empty() && !told.hosts.empty();
-  if (const int64_t index = ReadEmptyGidIndex(lead.text); index >= 0)
-    return "GID index " + std::to_string(index) + (port.empty() ? "" : " of " + port) + " is empty " +
+  if (const auto& warning = lead.As<Warning>(); warning.gid == GidProblem::empty)
+    return "GID index " + std::to_string(warning.gid_index) + (port.empty() ? "" : " of " + port) + " is empty " +
            (only_host ? "on " : "in ") + TellerWords(told) + ", so that the adapter cannot be connected" +
            RankUnknownWords(told);
   return "two network adapters cannot be connected: ibv_modify_qp fails " + std::string(only_host ? "on " : "in ") +
@@ -186,17 +185,19 @@ std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {
 
 // What helps depends on who reports: an adapter's port, a connection that cannot be set up, or libfabric.
 std::vector<std::string> NetworkAdvice(const Event& lead) {
-  if (ReadEmptyGidIndex(lead.text) >= 0 && IsWarning(lead, "ib-modify-qp-failed"))
+  const auto& warning = lead.As<Warning>();
+  if (warning.gid == GidProblem::empty && IsWarning(lead, "ib-modify-qp-failed"))
     return {
         "Unset NCCL_IB_GID_INDEX: NCCL 2.21 and newer choose a RoCE v2 GID themselves. For older ones, show_gids lists "
         "the index of each address; it may differ between hosts and change when an interface gets another address.",
         "If nothing sets it: the interface of that adapter has no address (ip -br addr), or the container does not see "
         "it (--network=host)."};
-  if (const int64_t index = ReadLinkLocalGidIndex(lead.text); index >= 0 && IsWarning(lead, "ib-modify-qp-failed"))
+  if (warning.gid == GidProblem::link_local && IsWarning(lead, "ib-modify-qp-failed"))
     return {
         "Set NCCL_IB_GID_INDEX to the index of a RoCE v2 GID with an IPv4 address (show_gids), the same kind on every "
         "host, or leave it unset so that NCCL looks for one: GID index " +
-            std::to_string(index) + " is a link-local address here (fe80::), which reaches no other subnet.",
+            std::to_string(warning.gid_index) +
+            " is a link-local address here (fe80::), which reaches no other subnet.",
         "Check that the two adapters reach each other: ping -I INTERFACE from one's address to the other's. Where "
         "every "
         "rail is a network of its own, set NCCL_CROSS_NIC=0."};

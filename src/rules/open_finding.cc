@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/timeout_census.h"
-#include "model/message_facts.h"
 #include "rules/caller_places.h"
 #include "rules/crash_steps.h"
 #include "rules/end_sentence.h"
@@ -64,9 +63,9 @@ std::string MissingOutputStep(const Incident& incident, const TimeoutCensus& cen
   const int64_t size = census.calls.front().group_size, heard = static_cast<int64_t>(census.heard);
   if (size <= heard || size - heard <= static_cast<int64_t>(census.unheard.size())) return "";
   int64_t folded = 0;
-  for (const TimedOutCall& call : census.calls) folded = std::max(folded, ReadFoldedLines(call.first->text));
+  for (const TimedOutCall& call : census.calls) folded = std::max(folded, int64_t{call.first->folded});
   for (const Event& event : incident.events)
-    if (IsSignOfHang(event)) folded = std::max(folded, ReadFoldedLines(event.text));
+    if (IsSignOfHang(event)) folded = std::max(folded, int64_t{event.folded});
   if (folded > 0)
     return "Ray left out " + std::to_string(folded) + (folded == 1 ? " line" : " lines") +
            " like these: set RAY_DEDUP_LOGS=0, or read the workers' own files (/tmp/ray/session_latest/logs), to see "

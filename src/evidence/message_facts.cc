@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/message_facts.h"
+#include "evidence/message_facts.h"
 
 #include "base/text_scan.h"
 
