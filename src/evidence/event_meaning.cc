@@ -446,7 +446,7 @@ void ReadMeaning(Event& event) {
   event.text.resize(std::min(end, event.text.size()));
   ReadOwnMeaning(event);
   event.text += followed;
-  event.folded = static_cast<int32_t>(ReadFoldedLines(event.text));
+  event.folded = static_cast<uint8_t>(std::min<int64_t>(255, ReadFoldedLines(event.text)));
 }
 
 }  // namespace tacet

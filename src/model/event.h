@@ -169,8 +169,10 @@ inline const T kEmptyDetail{};
 struct Event {
   EventKind kind{};
   OpKind op = OpKind::unknown;
-  Library library = Library::not_told;
-  GpuMaker maker = GpuMaker::not_told;
+  // Four bits each, so that `folded` has room: there are millions of these.
+  Library library : 4 = Library::not_told;
+  GpuMaker maker : 4 = GpuMaker::not_told;
+  uint8_t folded = 0;  // lines like this one that a logger left out (Ray); 255: at least as many
   uint32_t meanings = 0;      // bits by Meaning
   uint32_t speaker = 0;       // index into Fragment::speakers, later into Incident::processes; kNobody where unknown
   Rank rank;                  // filled by the assembly, or by the reader when the line itself names it
@@ -181,7 +183,6 @@ struct Event {
   uint64_t comm = 0;  // commId, or the communicator's address where no id is printed
   GroupRank group_rank, peer_group_rank;
   Rank peer;
-  int32_t folded = 0;    // lines like this one that a logger left out (Ray)
   int32_t clock_s = -1;  // the time where its year is not written: it orders lines of one file, and no more
   std::string group_name;
   std::string group_description;
