@@ -87,7 +87,7 @@ int RunAgent(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-const Command kAgentCommand = {"agent", "Watch the black boxes of this node: metrics, state, hangs",
+const Command kAgentCommand = {"agent", "Watch the jobs of this node through the plugin: metrics, state, hangs",
                                R"(tacet agent [options]
 
 Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this node and serves, over HTTP:

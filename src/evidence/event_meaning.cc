@@ -334,6 +334,9 @@ void ReadNcclWarning(Event& event) {
     if (const auto quoted = After(event.text, "'"); quoted && warning.object.empty())
       warning.object = quoted->substr(0, quoted->find('\''));
   }
+  // No algorithm/protocol available for function ReduceScatter with datatype ncclBfloat16. NCCL_ALGO was set to tree.
+  if (const auto function = After(event.text, "available for function "); function && warning.id == "no-algorithm")
+    warning.object = function->substr(0, function->find_first_of(" ."));
   // Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!
   if (const auto option = After(event.text, "Missing \""); option && warning.id == "rccl-host-setting")
     warning.object = option->substr(0, option->find('"'));

@@ -148,7 +148,7 @@ void CheckHarm(const VariableView& view, LintSheet& sheet) {
   if (view.given.name == "NCCL_IB_HCA" && !view.value.starts_with("=") && !view.value.starts_with("^=") &&
       (view.value.ends_with("_1") || Contains(view.value, "_1,")))
     sheet.Add(LintKind::risky, LintLevel::note, view.environment, view.given,
-              Assignment(view) + " names prefixes: mlx5_1 also selects mlx5_10 and those after it",
+              Assignment(view) + " names prefixes: mlx5_1 also selects mlx5_10 to mlx5_19",
               "write = before the list for exact names");
   if (!told && IsForDebugging(view.given.name) && !(view.one_host && view.given.name.starts_with("NCCL_IB_")))
     sheet.Add(LintKind::debugging, LintLevel::note, view.environment, view.given,

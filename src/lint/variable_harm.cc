@@ -158,7 +158,7 @@ constexpr VariableHarm kHarms[] = {
     {"NCCL_DEBUG_SUBSYS",
      [](std::string_view v) { return v == "ALL" || v == "all" || (!v.starts_with("^") && Contains(v, "PROXY")); },
      "with NCCL_DEBUG=INFO several lines per call, which is slow on a shared file system", false, HarmKind::debugging},
-    {"CUDA_LAUNCH_BLOCKING", IsSet, "every step becomes slow, and grouped communicators may deadlock", false,
+    {"CUDA_LAUNCH_BLOCKING", IsSet, "every step becomes slow, and operations on several communicators may deadlock", false,
      HarmKind::debugging},
     {"CUDA_DEVICE_WAITS_ON_EXCEPTION", IsSet, "a GPU error stops the process until a debugger attaches", false,
      HarmKind::debugging},

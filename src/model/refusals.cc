@@ -158,9 +158,8 @@ constexpr Refusal kRefusals[] = {
       "shared memory up, the others attach."}},
     {"gradients-differ",
      "the gradients differ between ranks after they were reduced",
-     {"Compare the norms below the error: a rank that alone differs has a faulty GPU or reads wrong data; test that "
-      "GPU "
-      "(dcgmi diag -r 3).",
+     {"Compare the norms below the error. Of a rank that alone differs, test the GPU (dcgmi diag -r 3), and look for "
+      "parameters that are not synchronized on it.",
       "If several differ: parameters that only some ranks use, or GPUs of different generations in one job.",
       "fairseq: try --ddp-backend=legacy_ddp."}},
     {"marked-twice",

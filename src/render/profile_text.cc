@@ -191,7 +191,7 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
     return;
   }
   std::vector<TextRow> rows = {
-      {{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"COST"}, {"95 %"}, {"Z"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"CONFIDENCE"}}};
+      {{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"COST"}, {"95 % CI"}, {"Z"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"CONFIDENCE"}}};
   for (const Straggler& one : profile.stragglers.stragglers)
     rows.push_back({{std::to_string(one.rank.value)},
                     {DescribeTime(static_cast<double>(one.late_ns))},

@@ -214,7 +214,8 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
       {profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
-           (compute < transfer ? ", compute that could hide it takes " + SmallPercent(compute) : std::string()) +
+           (compute < transfer ? ", but the compute that could hide it takes only " + SmallPercent(compute)
+                               : std::string()) +
            (profile.wait_known ? "; " + Percent(profile.wait_share) + " of communication is waiting for peers"
             : profile.budgets.size() > 1
                 ? std::string("; how much of it is waiting for peers is unknown: no operation was recorded by two "

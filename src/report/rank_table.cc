@@ -365,10 +365,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     }
     if (error == errors.end() && diagnosis.status == Status::crash && row.role.empty() && row.doing.empty() &&
         printing.contains(rank) && !nameless)
-      row.doing = "reports no error";
+      row.doing = "no error reported";
     if (diagnosis.status == Status::hang && census && !census.Of(rank) && row.role.empty() && row.doing.empty() &&
         printing.contains(rank))
-      row.doing = "reports no timeout";
+      row.doing = "no timeout reported";
     if (stopped && affected.contains(rank) && (row.role == "ok" || row.role.empty())) {
       row.role.clear();
       if (row.doing.empty()) row.doing = "stopped by the check";

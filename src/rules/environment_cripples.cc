@@ -74,8 +74,9 @@ static void JudgeNothingLeft(const Case& facts, RuleAnswer& answer) {
   });
   if (!told) return;
   Finding finding = ToldFinding(facts, "environment-cripples", told, "NCCL finds no algorithm that is allowed");
-  finding.headline =
-      "NCCL_ALGO or NCCL_PROTO leaves no algorithm for an operation of this job (" + TellerWords(told) + ")";
+  const std::string& operation = told.events.front()->As<Warning>().object;
+  finding.headline = "NCCL_ALGO or NCCL_PROTO leaves no algorithm for " +
+                     (operation.empty() ? "an operation of this job" : operation) + " (" + TellerWords(told) + ")";
   finding.confidence = Confidence::likely;
   finding.ranks.clear();  // the setting is the job's
   finding.fix = {
@@ -107,7 +108,7 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
 const Rule kEnvironmentCripplesRule = {
     "environment-cripples",
     "Environment variables force slow paths",
-    "NCCL logs (ENV lines are on by default since 2.18)",
+    "NCCL logs (NCCL_DEBUG=INFO prints ENV lines since 2.18)",
     "A variable switches off a fast transport, an algorithm or channels. Such settings are often left over from "
     "debugging, and may come from /etc/nccl.conf or "
     "~/.nccl.conf although NCCL says 'set by environment'.",

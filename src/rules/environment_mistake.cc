@@ -76,7 +76,7 @@ extern const Rule kEnvironmentMistakeRule;
 const Rule kEnvironmentMistakeRule = {
     "environment-mistake",
     "A setting is risky, outdated, or does not do what it seems to do",
-    "NCCL logs (ENV lines are on by default since 2.18)",
+    "NCCL logs (NCCL_DEBUG=INFO prints ENV lines since 2.18)",
     "NCCL does not validate its variables: a word where it expects a number is read as 0, an unknown name is ignored "
     "without a message, and a default of an older release that is still set replaces the better one. Such a setting is "
     "reported as a note; it is never the verdict.",

@@ -61,9 +61,8 @@ std::string AdviceForType(std::string_view type) {
              "links, "
              "permissions).";
     case TypeGroup::content:
-      return "Look at what the cited line reads: it is damaged, incomplete or of another format. If several ranks "
-             "write "
-             "or download it, let one do it, under a temporary name, and rename it when it is complete.";
+      return "Look at the file that the cited line reads: it is damaged, incomplete or in another format. If several "
+             "ranks write or download it, let one do it, under a temporary name, and rename it when it is complete.";
   }
   return "";
 }

@@ -21,10 +21,11 @@ std::vector<std::string> AmdKernelSteps() {
 }
 
 std::vector<std::string> AmdDeviceSteps() {
-  return {"Look at the kernel log before the reset (dmesg -T | grep amdgpu) and at rocm-smi --showras.",
-          "Drain the node and reboot it; if the fault returns, have the GPU checked.",
-          "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
-          "AMD_SERIALIZE_KERNEL=3."};
+  return {
+      "Read what the kernel log says before the GPU reset (dmesg -T | grep amdgpu), and look at rocm-smi --showras.",
+      "Drain the node and reboot it; if the fault returns, have the GPU checked.",
+      "If one program always ends like this: update ROCm and the GPU's firmware, and find the kernel with "
+      "AMD_SERIALIZE_KERNEL=3."};
 }
 
 void SayOfAmd(Finding& finding) {

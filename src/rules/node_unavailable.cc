@@ -125,8 +125,8 @@ Finding ListFinding(const NodeList& list) {
         "scontrol show node NODE the state.");
   if (!list.draining.empty())
     finding.fix.push_back(
-        "Draining is done by administrators, often before maintenance (@: a reboot follows): wait until "
-        "they are back, or use another partition.");
+        "Administrators drain nodes before maintenance (@ behind the state: a reboot follows), and Slurm itself does "
+        "after a failed prolog or health check: wait until the nodes are back, or use another partition.");
   return finding;
 }
 
@@ -148,10 +148,10 @@ const Rule kNodeUnavailableRule = {
     "sinfo, sinfo -R, and lines of salloc or srun about a failed prolog",
     "The scheduler cannot use nodes that the job needs: they are down, do not answer, are drained, or their prolog "
     "failed. No process of the job runs there, and nothing in the job itself can change it.",
-    "Some nodes of a large cluster are always out of service: they are noted, and no cause, as long as every partition "
-    "has others. A node that fails under a running job is rank-dead.",
+    "Some nodes of a large cluster are always out of service: they are mentioned but not reported as a cause as long "
+    "as every partition has other usable nodes. A node that fails under a running job is rank-dead.",
     {"Ask for other nodes (--exclude=NODE, another partition).",
-     "sinfo -R and scontrol show node NODE show why a node is out of service; its administrators mend it."},
+     "sinfo -R and scontrol show node NODE show why a node is out of service; only the administrators can repair it."},
     {"Let the scheduler's health check drain bad nodes before jobs start on them."},
     JudgeNodeUnavailable};
 

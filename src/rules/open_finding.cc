@@ -119,7 +119,7 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         "all ranks read), and let the job only load it.",
         "Or raise the limit of the wait: ddp_timeout of Transformers and LLaMA-Factory, "
         "init_process_group(timeout=...), and use more processes for it (num_proc).",
-        "The network and the GPUs have no part in it: the others wait at a barrier (main_process_first) until the "
+        "Nothing here points to the network or to a GPU: the others wait at a barrier (main_process_first) until the "
         "rank that works is done."};
   if (!census.completed.empty())
     steps.push_back(

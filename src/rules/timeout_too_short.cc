@@ -20,6 +20,10 @@ struct LateArrival {
   const CallStream* last_stream = nullptr;
 };
 
+bool TookLonger(const LateArrival& late) {
+  return late.last->enter_wall_ns - late.first->enter_wall_ns >= int64_t{late.first->timeout_ms} * 1'000'000;
+}
+
 // An operation that all members issued, the last one more than the time limit after the first; or after much of it,
 // where the operation did end on somebody's GPU, so that it did not stand still.
 LateArrival FindLateArrival(const SourceAnalysis& source) {
@@ -103,8 +107,7 @@ static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
       "Share this work out among all ranks, or do it outside of the job: what one rank does alone makes all others "
       "wait.",
       "Or raise the limit for it: init_process_group(timeout=...), ddp_timeout of Transformers, or a group with a "
-      "timeout of its own for the wait (new_group(timeout=...), monitored_barrier).",
-      "The network and the GPUs have no part in it."};
+      "timeout of its own for the wait (new_group(timeout=...), monitored_barrier)."};
   answer.findings.push_back(std::move(finding));
   return true;
 }
@@ -138,11 +141,11 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
       finding.group = late.first->group;
       finding.headline = RankWords(finding.ranks) + " reached " + OperationWords(facts.incident, *late.first) + " " +
                          DurationWords(late.last->enter_wall_ns - late.first->enter_wall_ns) +
-                         " after the first rank: all ranks make progress, but too slowly for the limit of " +
-                         DurationWords(int64_t{late.first->timeout_ms} * 1'000'000);
+                         " after the first rank, " + (TookLonger(late) ? "which is longer than" : "which is close to") +
+                         " the limit of " + DurationWords(int64_t{late.first->timeout_ms} * 1'000'000);
       finding.evidence.push_back(CiteCall(facts.incident, *late.last_stream, *late.last, "the last rank did issue it"));
       finding.evidence.push_back(
-          CiteCall(facts.incident, *late.first_stream, *late.first, "the first rank waited since here"));
+          CiteCall(facts.incident, *late.first_stream, *late.first, "the first rank has waited since this call"));
     } else if (LongestShare(source, &longest, &stream) >= kCloseToLimit) {
       finding.confidence = Confidence::possible;
       finding.operation = RefOf(*longest);
@@ -165,11 +168,12 @@ extern const Rule kTimeoutTooShortRule;
 const Rule kTimeoutTooShortRule = {
     "timeout-too-short",
     "A rank arrives, but after the time limit",
-    "flight records of all members",
+    "flight records of all members, or output that shows the late rank still at work",
     "All ranks reach the operation and would finish it, but one of them arrives after the time limit: a long "
     "evaluation, a checkpoint, compilation, a slow first step.",
-    "In a hang the missing rank never arrives. Here the records show that it did, after the others' watchdog had fired "
-    "or shortly before.",
+    "In a hang the missing rank never arrives. Here the records show that it did, about when the others' watchdog "
+    "fired "
+    "or later.",
     {"Raise the limit: init_process_group(timeout=timedelta(minutes=...)), for the group that waits.",
      "Shorten what the late rank does alone, or let all ranks do it."},
     {"Set the limit to several times the longest legitimate pause (checkpoint, evaluation, compilation)."},
