@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "analysis/timing/pace.h"
 #include "analysis/timing/statistics.h"
 #include "base/parallel.h"
 #include "report/profile_series.h"
@@ -211,6 +215,19 @@ void FillMemory(const Incident& incident, ProfileReport& profile) {
     profile.budgets[i].memory = MeasureMemory(incident.timelines[i], shards);
 }
 
+// From this length on a step is a pause of the job, and none of its steps. Hosts that wait for their GPU in every tenth
+// step take as long there, and that is a part of the steps: pauses are rare.
+double LengthOfPauses(const std::vector<std::pair<int64_t, double>>& lengths) {
+  constexpr size_t kRare = 15;
+  std::vector<double> values;
+  values.reserve(lengths.size());
+  for (const auto& [step, length] : lengths) values.push_back(length);
+  const double longest = kPauseOfJob * Median(values);
+  const auto pauses = static_cast<size_t>(
+      std::count_if(values.begin(), values.end(), [&](double length) { return length >= longest; }));
+  return pauses * kRare <= values.size() ? longest : std::numeric_limits<double>::infinity();
+}
+
 // Step time and communication share of records without a trace. Their steps are guessed from the order of operations
 // and from when the host issued them; a host that runs ahead issues many steps at once, and then the kernels of a step
 // take longer than the step: no steps are told.
@@ -240,11 +257,20 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   double all_busy = 0, all = 0;
   size_t impossible = 0;
   constexpr double kMeasured = 1.1;
-  for (auto at = begins.begin(); at != begins.end() && std::next(at) != begins.end(); ++at) {
-    if (std::next(at)->first != at->first + 1) continue;
-    const auto length = static_cast<double>(std::next(at)->second - at->second);
+  std::vector<std::pair<int64_t, double>> lengths;
+  for (auto at = begins.begin(); at != begins.end() && std::next(at) != begins.end(); ++at)
+    if (std::next(at)->first == at->first + 1)
+      lengths.emplace_back(at->first, static_cast<double>(std::next(at)->second - at->second));
+  const double pause = LengthOfPauses(lengths);
+  const size_t pauses = std::erase_if(lengths, [&](const auto& one) { return one.second >= pause; });
+  if (pauses > 0)
+    profile.remarks.push_back((pauses == 1 ? "1 step that is" : std::to_string(pauses) + " steps that are") +
+                              std::string(" more than 5 times as long as the median step ") +
+                              (pauses == 1 ? "is" : "are") +
+                              " not counted: a pause of the job, such as a checkpoint or an evaluation");
+  for (const auto& [step, length] : lengths) {
     double busy = 0;
-    for (const auto& [group, sum] : steps[at->first]) busy = std::max(busy, sum.mean());
+    for (const auto& [group, sum] : steps[step]) busy = std::max(busy, sum.mean());
     impossible += busy > kMeasured * length;
     all_busy += busy;
     all += length;

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""straggler_records_cli_test.py TACET: timed flight records of jobs with one slowed rank, and of the same jobs without.
+
+tests/stragglers/truth.json holds the rank, and what its delay was measured to cost in the same processes (tests/stragglers/README.md).
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "stragglers"
+TACET = os.path.abspath(sys.argv.pop(1))
+TRUTH = json.loads((FOLDER / "truth.json").read_text())
+WORTH = 0.04  # of the step: what must be found
+# A delay of the GPU that the others hide by half; the rest is within what hosts of such jobs differ by.
+MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40"}
+
+
+def stragglers(name):
+    said = subprocess.run([TACET, "profile", "--json", FOLDER / name], capture_output=True, text=True, check=True)
+    return [one for job in json.loads(said.stdout)["jobs"] for one in job["stragglers"]["found"]]
+
+
+class RecordedDelays(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.found = {name: stragglers(name) for name in TRUTH}
+
+    def test_nobody_is_named_in_a_healthy_job(self):
+        named = {name: [one["rank"] for one in self.found[name]] for name, truth in TRUTH.items() if "rank" not in truth and self.found[name]}
+        self.assertEqual(named, {})
+
+    def test_the_slowed_rank_is_named_and_no_other(self):
+        for name, truth in TRUTH.items():
+            if "rank" not in truth:
+                continue
+            with self.subTest(name):
+                ranks = [one["rank"] for one in self.found[name]]
+                costs_little = truth["cost_ms"] < WORTH * truth["step_ms"] or truth["cost_ms"] < 2 * truth["cost_error_ms"]
+                self.assertIn(ranks, ([truth["rank"]], []) if costs_little or name in MAY_BE_MISSED else ([truth["rank"]],))
+
+    def test_most_costs_are_near_the_measured_ones(self):
+        near = far = 0
+        for name, truth in TRUTH.items():
+            if "rank" not in truth or not self.found[name] or truth["cost_ms"] < WORTH * truth["step_ms"]:
+                continue
+            measured, error = truth["cost_ms"] / truth["step_ms"], truth["cost_error_ms"] / truth["step_ms"]
+            off = abs(self.found[name][0]["cost"] - measured)
+            near += off <= max(0.2 * measured, 2 * error)
+            far += off > 0.5 * measured + 2 * error
+        self.assertGreaterEqual(near, 16)
+        self.assertEqual(far, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
