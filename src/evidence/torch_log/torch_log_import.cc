@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/signal_name.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_activity.h"
 #include "evidence/torch_log/torch_log_ascend.h"
