@@ -172,7 +172,7 @@ struct Event {
   // Four bits each, so that `folded` has room: there are millions of these.
   Library library : 4 = Library::not_told;
   GpuMaker maker : 4 = GpuMaker::not_told;
-  uint8_t folded = 0;  // lines like this one that a logger left out (Ray); 255: at least as many
+  uint8_t folded = 0;         // lines like this one that a logger left out (Ray); 255: at least as many
   uint32_t meanings = 0;      // bits by Meaning
   uint32_t speaker = 0;       // index into Fragment::speakers, later into Incident::processes; kNobody where unknown
   Rank rank;                  // filled by the assembly, or by the reader when the line itself names it

@@ -381,7 +381,8 @@ TEST(CollectiveExtra, ACallThatOnlyOneRankIssuesIsLookedAtWhereItIsMade) {
   for (int32_t r = 0; r < 4; ++r) job.LastCall(r).state = CallState::started;
   job.Wait(600 * kSecondNs);
   const Finding finding = JudgedCase(job).Only("collective-extra");
-  EXPECT_NE(finding.headline.find("and continues one collective behind its peers"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("and continues one collective behind its peers"), std::string::npos)
+      << finding.headline;
   ASSERT_EQ(finding.fix.size(), 2u);
   EXPECT_EQ(finding.fix[0].find("Look at log_metric"), 0u) << finding.fix[0];
   EXPECT_NE(finding.fix[0].find("why does only this rank issue it"), std::string::npos) << finding.fix[0];

@@ -383,7 +383,8 @@ const Rule kRankDeadRule = {
     "A rank's process is gone",
     "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log, black "
     "boxes",
-    "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no dump; peers that talk to it "
+    "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no dump; peers that talk to "
+    "it "
     "over sockets log a closed connection, peers on the same host notice nothing and wait.",
     "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a cause of its "
     "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly "
