@@ -125,12 +125,12 @@ class PaceReplay : PaceRecord {
     common_ = CommonPart();
   }
 
+  static double ArrivalOf(const PaceOp& op) { return ReadyOf(op) + op.gpu_gap; }
+
   Rank LastOf(uint32_t k) const {
-    size_t last = 0;
-    const auto arrival = [&](size_t m) { return ReadyOf(*members_[k][m]) + members_[k][m]->gpu_gap; };
-    for (size_t m = 1; m < members_[k].size(); ++m)
-      if (arrival(m) > arrival(last)) last = m;
-    return rounds_[k]->members[last].rank;
+    const auto last = std::max_element(members_[k].begin(), members_[k].end(),
+                                       [](const PaceOp* a, const PaceOp* b) { return ArrivalOf(*a) < ArrivalOf(*b); });
+    return rounds_[k]->members[static_cast<size_t>(last - members_[k].begin())].rank;
   }
 
   void FindUnusualWaits() {
@@ -166,7 +166,7 @@ class PaceReplay : PaceRecord {
   Tail FindTail(uint32_t k) const {
     Tail out;
     const std::vector<PaceOp*>& members = members_[k];
-    const auto arrival = [&](uint32_t m) { return ReadyOf(*members[m]) + members[m]->gpu_gap; };
+    const auto arrival = [&](uint32_t m) { return ArrivalOf(*members[m]); };
     if (rounds_[k]->synchronises()) {
       double shortest = 1e300;
       for (uint32_t m = 0; m < members.size(); ++m) shortest = std::min(shortest, members[m]->end - arrival(m));
