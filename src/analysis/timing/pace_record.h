@@ -18,14 +18,16 @@ struct PaceOp {
   uint32_t id = 0;  // among those of all ranks
   int64_t step = 0;
   double enter = 0, end = 0, duration = 0;
-  double start = 0;                  // of the kernel
-  uint32_t before = kNoIndex;        // id of the one before it on the same group and rank
-  double before_end = -1e300;        // when that had ended here
-  double all_end = -1e300;           // when everything before it had ended here
-  bool behind_all = false;           // it began after that, so it may depend on any of them
-  bool host_waited = false;          // for that, before it was issued
-  double host_gap = 0, gpu_gap = 0;  // what the replay takes from the record
-  size_t number = kUnnumbered;       // step by step: that of the step times the usual number, and its place
+  double start = 0;            // of the kernel
+  uint32_t before = kNoIndex;  // id of the one before it on the same group and rank
+  double before_end = -1e300;  // when that had ended here
+  double all_end = -1e300;     // when everything before it had ended here
+  bool behind_all = false;     // it began after that, so it may depend on any of them
+  bool host_waited = false;    // for that, before it was issued
+  // What the replay takes from the record: how long after the one before, or after everything had ended, the host
+  // issues it; and how long its GPU has to work first, after what it waits for had ended and after it was issued.
+  double host_gap = 0, after_end = 0, after_issue = 0;
+  size_t number = kUnnumbered;  // step by step: that of the step times the usual number, and its place
 };
 
 // The operations of a record as a replay needs them: rank by rank in the order of issue, round by round in an order

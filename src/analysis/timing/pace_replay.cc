@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -30,6 +31,7 @@ constexpr double kLongGap = 1'000'000, kLonger = 1.5;
 constexpr double kSurelyAlike = 0.6;
 // A replay with the times as they were must take as long as the record.
 constexpr double kLikeTheRecord = 0.1;
+constexpr double kNeverSeen = std::numeric_limits<double>::quiet_NaN();
 
 struct Place {
   bool host_waits = false;  // for its GPU, before it issues this
@@ -108,7 +110,7 @@ class PaceReplay : PaceRecord {
 
   bool HostWaits(const PaceOp& op) const { return op.number != kUnnumbered && places_[op.number % usual_].host_waits; }
 
-  static double ReadyOf(const PaceOp& op) { return std::max(op.enter, op.behind_all ? op.all_end : op.before_end); }
+  static double EndBefore(const PaceOp& op) { return op.behind_all ? op.all_end : op.before_end; }
 
   void FindGaps() {
     for (auto& [rank, ops] : ops_)
@@ -117,20 +119,58 @@ class PaceReplay : PaceRecord {
         op.host_waited = HostWaits(op);
         op.host_gap = op.enter - (op.host_waited ? std::max(op.all_end, ops[i - 1].enter) : ops[i - 1].enter);
         op.behind_all = op.all_end <= op.start + (has_starts_ ? kFollows : kEstimateError);
-        op.gpu_gap = std::max(0.0, op.start - ReadyOf(op));
       }
+    FindGpuTimes();
     FindUnusualWaits();
     tails_.resize(rounds_.size());
     for (uint32_t k = 0; k < rounds_.size(); ++k) tails_[k] = FindTail(k);
     common_ = CommonPart();
   }
 
-  static double ArrivalOf(const PaceOp& op) { return ReadyOf(op) + op.gpu_gap; }
+  // What a GPU works before an operation begins with the end of the one before, and goes on while the host issues it:
+  // the operation waits for both, and the record shows only that which came last. The other is as usual at this place.
+  void FindGpuTimes() {
+    std::vector<double> usual_work(usual_, kNeverSeen), usual_lag(usual_, 0);
+    for (size_t place = 0; place < usual_; ++place) {
+      std::vector<double> work, lag;
+      for (const Rank rank : peers_)
+        for (size_t n = 0; n < good_.size() && rank != rank_; ++n) {
+          const PaceOp& op = *At(rank, n, place);
+          (op.enter < EndBefore(op) ? work : lag).push_back(std::max(0.0, ArrivalOf(op) - ReadyOf(op)));
+        }
+      if (!work.empty()) usual_work[place] = Median(std::move(work));
+      if (!lag.empty()) usual_lag[place] = Median(std::move(lag));
+    }
+    for (auto& [rank, ops] : ops_)
+      for (PaceOp& op : ops) {
+        const double since_end = ArrivalOf(op) - EndBefore(op), since_issue = ArrivalOf(op) - op.enter;
+        const size_t place = op.number % usual_;
+        op.after_end = since_end, op.after_issue = since_issue;
+        if (op.enter < EndBefore(op)) {
+          op.after_issue = std::min(since_issue, op.number == kUnnumbered ? 0 : usual_lag[place]);
+        } else {
+          const bool known = op.number != kUnnumbered && !std::isnan(usual_work[place]);
+          op.after_end = std::min(since_end, known ? usual_work[place] : since_issue);
+        }
+      }
+  }
+
+  static double ReadyOf(const PaceOp& op) { return std::max(op.enter, EndBefore(op)); }
+  static double ArrivalOf(const PaceOp& op) { return std::max(ReadyOf(op), op.start); }
 
   Rank LastOf(uint32_t k) const {
     const auto last = std::max_element(members_[k].begin(), members_[k].end(),
                                        [](const PaceOp* a, const PaceOp* b) { return ArrivalOf(*a) < ArrivalOf(*b); });
     return rounds_[k]->members[static_cast<size_t>(last - members_[k].begin())].rank;
+  }
+
+  // One of those that were still going on when the host had issued the one before was held up by the rank.
+  bool HeldUp(const std::vector<PaceOp>& ops, size_t i) const {
+    constexpr size_t kInQueue = 32;
+    const size_t first = i > kInQueue ? i - kInQueue : 0;
+    for (size_t k = i; k-- > first && ops[k].end > ops[i - 1].enter;)
+      if (LastOf(ops[k].round) == rank_) return true;
+    return false;
   }
 
   void FindUnusualWaits() {
@@ -146,8 +186,7 @@ class PaceReplay : PaceRecord {
         PaceOp& op = ops[i];
         if (op.host_waited || op.number == kUnnumbered || op.enter < op.all_end - kClockError) continue;
         const double often = usual[op.number % usual_];
-        if (op.host_gap < kLonger * often || op.host_gap < often + kLongGap || LastOf(ops[i - 1].round) != rank_)
-          continue;
+        if (op.host_gap < kLonger * often || op.host_gap < often + kLongGap || !HeldUp(ops, i)) continue;
         op.host_waited = true;
         op.host_gap = op.enter - std::max(op.all_end, ops[i - 1].enter);
       }
@@ -219,13 +258,13 @@ class PaceReplay : PaceRecord {
         const PaceOp& op = *members_[k][m];
         const Rank rank = rounds_[k]->members[m].rank;
         HostState& host = hosts[rank];
-        double host_gap = op.host_gap, gpu_gap = op.gpu_gap;
-        bool waits = op.host_waited;
-        if (substitute && rank == rank_) Replace(op, *substitute, host_gap, gpu_gap, waits);
-        host.enter = !host.begun ? op.enter : (waits ? std::max(host.all_end, host.enter) : host.enter) + host_gap;
+        Times times{op.host_gap, op.after_end, op.after_issue, op.host_waited};
+        if (substitute && rank == rank_) Replace(op, *substitute, times);
+        const double from = times.host_waits ? std::max(host.all_end, host.enter) : host.enter;
+        host.enter = host.begun ? from + times.host_gap : op.enter;
         host.begun = true;
         const double before = op.behind_all ? host.all_end : op.before == kNoIndex ? -1e300 : ends[op.before];
-        arrivals.push_back(std::max(host.enter, before) + gpu_gap);
+        arrivals.push_back(std::max({host.enter, host.enter + times.after_issue, before + times.after_end}));
         of_member.push_back(&host);
       }
       End(tails_[k], arrivals);
@@ -237,16 +276,22 @@ class PaceReplay : PaceRecord {
     return ends;
   }
 
-  void Replace(const PaceOp& op, const Substitute& substitute, double& host_gap, double& gpu_gap, bool& waits) const {
+  struct Times {
+    double host_gap, after_end, after_issue;
+    bool host_waits;
+  };
+
+  void Replace(const PaceOp& op, const Substitute& substitute, Times& times) const {
     if (op.number == kUnnumbered) return;
     const auto turn = turn_.find(op.number / usual_);
     if (turn == turn_.end()) return;
     const size_t place = op.number % usual_;
     const size_t from = (turn->second + substitute.shift) % good_.size();
     const PaceOp& other = *At(substitute.peer, from, place);
-    waits = other.host_waited;
-    host_gap = Carry(other.host_gap, place, turn->second, from);
-    if (substitute.everywhere || !places_[place].ready) gpu_gap = other.gpu_gap;
+    times.host_waits = other.host_waited;
+    times.host_gap = Carry(other.host_gap, place, turn->second, from);
+    if (substitute.everywhere || !places_[place].ready)
+      times.after_end = other.after_end, times.after_issue = other.after_issue;
   }
 
   // A step that takes all hosts longer (a larger batch, a busy machine) takes the peer longer, too: of another step

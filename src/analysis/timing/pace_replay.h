@@ -15,8 +15,8 @@ namespace tacet {
 // - A host issues an operation so long after the one before; or, at places in the step where it is never seen to issue
 //   before all its operations have ended and where this makes its times steadier, so long after that end: it waits for
 //   its GPU there.
-// - An operation arrives when it is issued and the one before it on its group has ended, and as much later as the GPU
-//   had to do first.
+// - An operation arrives when it is issued and the one before it on its group has ended, and when the GPU has done what
+//   it had to do after each of these first.
 // - It ends when its last member has arrived, and as long after as it took then.
 // Behind a late rank the others' GPUs have their work done when an operation ends, so what that work takes is not seen.
 // `least` leaves the rank's own GPU times at such places as they are, `most` takes the others' for it.

@@ -20,6 +20,12 @@ constexpr double kMostNoise = 1;
 constexpr int64_t kLateAtAnyCostNs = 3'000'000;
 constexpr double kLateAtAnyCost = 0.25, kSurelyHidden = 0.08;
 
+// A lateness of less than this is hidden where the replay gains nothing, however noisy it is.
+constexpr double kLittle = 0.1;
+// Of what the others waited: a replay that gains no more than the first is believed, one that gains as much as the
+// second does not contradict it.
+constexpr double kHides = 0.6, kHidesNothing = 0.8;
+
 double ShareOf(const std::vector<double>& gains, const ReplayedGain& replay) {
   return TrimmedMean(gains, kTrimmedGains) / replay.step_ns;
 }
@@ -30,6 +36,10 @@ void Bound(const ReplayedGain& replay, Straggler& one) {
   // What operations of several groups wait for in each other is a guess where their starts are not known, and one that
   // hides too much: half of what it hides counts.
   if (replay.several_groups) most = std::max(most, (most + one.cost) / 2);
+  // The replay errs by up to a quarter, mostly downwards: where it gains nearly as much as the others waited, nothing
+  // shows that any of it was hidden.
+  if (const double told = most / one.cost; told < 1)
+    most += std::clamp((told - kHides) / (kHidesNothing - kHides), 0.0, 1.0) * (one.cost - most);
   const double cost = std::clamp(one.cost, least, most);
   if (cost == one.cost) return;
   one.cost = std::min(1.0, cost);
@@ -47,8 +57,11 @@ void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, St
     for (const std::vector<CollectiveRound>* rounds : records) {
       const ReplayedGain replay = ReplayWithPeers(*rounds, one.rank);
       if (!replay.known) continue;
-      const double gain = ShareOf(replay.least, replay) * replay.step_ns;
-      if (replay.noise_ns > kMostNoise * std::max(gain, static_cast<double>(one.late_ns))) continue;
+      const double gain = ShareOf(replay.least, replay);
+      if (replay.noise_ns > kMostNoise * std::max(gain * replay.step_ns, static_cast<double>(one.late_ns))) {
+        if (gain < StragglerLimits::kMinCost && one.cost < kLittle) one.cost = std::max(0.0, gain);
+        continue;
+      }
       Bound(replay, one);
       break;
     }

@@ -99,9 +99,9 @@ TEST_P(StragglerRates, OfTwoHundredWithAPlantedOneItIsNamedAloneInNearlyAll) {
   const auto ratio = [&](SyntheticLayout layout) { return costs[layout].stated / costs[layout].measured; };
   printf("  stated over measured cost: DDP %.2f, FSDP %.2f, mesh %.2f, pipeline %.2f\n", ratio(SyntheticLayout::ddp),
          ratio(SyntheticLayout::fsdp), ratio(SyntheticLayout::mesh), ratio(SyntheticLayout::pipeline));
-  const bool has_starts = std::string_view(GetParam().name) != "FlightRecords";
-  EXPECT_NEAR(ratio(SyntheticLayout::ddp), 1, has_starts ? 0.2 : 0.4);
-  if (!has_starts) return;
+  // The replay errs by about a percent of the step, which is much of so small a cost.
+  EXPECT_NEAR(ratio(SyntheticLayout::ddp), 1, 0.4);
+  if (std::string_view(GetParam().name) == "FlightRecords") return;
   EXPECT_NEAR(ratio(SyntheticLayout::fsdp), 1, 0.5);
   EXPECT_NEAR(ratio(SyntheticLayout::mesh), 1, 0.4);
 }

@@ -211,8 +211,8 @@ class SyntheticJob {
       const bool ragged = plan_.noise > 0 && random_() % 100 < 60u / OperationsPerStep();
       const int64_t late_end = ragged ? Draw(0.05) : Draw(0.002) * static_cast<int64_t>(random_() % 3);
       const int64_t end = last + transfer + late_end;
-      // The host runs ahead of its GPU, but not into the step before.
-      operations_[r].push_back({g, kind, seq, bytes, std::max(start - 2'000'000, begin_[r]), start, end});
+      // The host runs ahead of its compute, whatever its communication waits for, but not into the step before.
+      operations_[r].push_back({g, kind, seq, bytes, std::max(now_[r] - 2'000'000, begin_[r]), start, end});
       busy_[r] = end;
       if (!beside) now_[r] = end;
     }
