@@ -15,8 +15,9 @@ FOLDER = pathlib.Path(__file__).resolve().parents[1] / "stragglers"
 TACET = os.path.abspath(sys.argv.pop(1))
 TRUTH = json.loads((FOLDER / "truth.json").read_text())
 WORTH = 0.04  # of the step: what must be found
-# A delay of the GPU that the others hide by half; the rest is within what hosts of such jobs differ by.
-MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40"}
+# A delay of the GPU that the others hide by half, where the rest is within what hosts of such jobs differ by; and a pipeline
+# of which each stage is one rank, so that nobody does the same work.
+MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "thirteenth/pipe_host_30"}
 
 
 def stragglers(name):
@@ -51,7 +52,7 @@ class RecordedDelays(unittest.TestCase):
             off = abs(self.found[name][0]["cost"] - measured)
             near += off <= max(0.2 * measured, 2 * error)
             far += off > 0.5 * measured + 2 * error
-        self.assertGreaterEqual(near, 16)
+        self.assertGreaterEqual(near, 35)
         self.assertEqual(far, 0)
 
 
