@@ -77,8 +77,7 @@ void Relate(ProfileTableRow& line) {
 std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table) {
   std::map<std::string, std::set<std::string>> members;  // by role
   for (const ProfileTableRow& line : table) members[line.group].insert(line.members);
-  std::map<std::tuple<std::string, std::string, int32_t, OpKind, int64_t, bool, bool>, ProfileTableRow>
-      sums;
+  std::map<std::tuple<std::string, std::string, int32_t, OpKind, int64_t, bool, bool>, ProfileTableRow> sums;
   for (const ProfileTableRow& line : table) {
     const bool apart = members[line.group].size() <= kMostApart;
     const std::tuple key{line.group,          apart ? line.members : std::string(),
@@ -165,7 +164,8 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
     line.members = names.Members(row.group);
     line.several_hosts = OnSeveralHosts(incident, row.group);
     line.over_sockets = sockets.Of(row.group, line.several_hosts);
-    if (peak) (line.over_sockets ? line.faster_gbs : line.peak_gbs) = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
+    if (peak)
+      (line.over_sockets ? line.faster_gbs : line.peak_gbs) = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
     if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
     Relate(line);
     const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);

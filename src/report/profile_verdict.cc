@@ -203,8 +203,8 @@ void AddSlowTransfers(const TransferReach& large, double transfer, std::vector<A
   const double gain = transfer * (1 - large.reach / large.ns);
   if (large.socket_ns > large.ns / 2) {
     out.push_back({std::string(kFasterTransport),
-                   "NCCL uses TCP sockets; large operations reach a bus bandwidth of " + Gbs(large.gbs / large.ns), gain,
-                   true});
+                   "NCCL uses TCP sockets; large operations reach a bus bandwidth of " + Gbs(large.gbs / large.ns),
+                   gain, true});
     return;
   }
   out.push_back({"Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)",

@@ -90,10 +90,10 @@ int64_t WallOf(const std::string& text) {
 void AddStopOnRequest(const EndRecord& record, Fragment& out) {
   if (record.hung || record.exit_code == 0) return;
   constexpr int64_t kShellBase = 128;
-  const int64_t number = record.stop_signal > 0           ? record.stop_signal
-                         : record.signal > 0              ? record.signal
+  const int64_t number = record.stop_signal > 0          ? record.stop_signal
+                         : record.signal > 0             ? record.signal
                          : record.exit_code > kShellBase ? record.exit_code - kShellBase
-                                                          : 0;
+                                                         : 0;
   const std::string_view name = SignalName(number);
   Event& event = out.events.emplace_back();
   event.speaker = kNobody;
