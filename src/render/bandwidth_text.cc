@@ -140,7 +140,7 @@ void AddFit(const Sweep& sweep, TextPage& page) {
                            std::string(sweep.fit_joins_layouts ? ", in place and out of place together" : "") +
                            "; R² " + FixedWords(sweep.fit.r_squared, 4) + ", mean error " +
                            PercentWords(sweep.fit.mean_error) + ", worst " + PercentWords(sweep.fit.worst_error) + ".");
-  page.Table(rows, 4, false);
+  page.PartsTable(rows, 4);
 }
 
 void AddOutliers(const Sweep& sweep, TextPage& page) {

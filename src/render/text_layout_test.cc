@@ -46,6 +46,7 @@ TEST(TextLayout, KeepsACommandInOneLine) {
   whole("Look at the record: sacct -j JOB -o State,Reason (Slurm) and so on", "sacct -j JOB -o State,Reason");
   whole("NCCL logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV of all ranks",
         "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV");
+  whole("what lies between the GPUs of a host (nvidia-smi topo -m), and more of it", "nvidia-smi topo -m");
   // A program's name in a sentence is a word like others.
   EXPECT_EQ(Wrap("torchrun ends all ranks when one of them fails", 12).front(), "torchrun");
 }

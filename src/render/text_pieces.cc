@@ -98,7 +98,12 @@ size_t CommandEnd(std::string_view line, size_t at) {
   while (end < line.size() && !EndsPhrase(last)) {
     const size_t next = std::min(line.find(' ', end + 1), line.size());
     const std::string_view word = line.substr(end + 1, next - end - 1);
-    const bool own = last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z';
+    // "tacet formats", and the second word of "nvidia-smi topo -m".
+    const size_t after = std::min(line.find(' ', std::min(next + 1, line.size())), line.size());
+    const bool plain = program && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z' && !EndsPhrase(word);
+    const bool own =
+        (last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') ||
+        (plain && next < line.size() && line[next + 1] == '-' && IsArgument(line.substr(next + 1, after - next - 1)));
     const bool value = program && last.size() > 1 && last[0] == '-' && last.find('=') == std::string_view::npos;
     if (set && IsProgram(word))
       program = true, set = false;
