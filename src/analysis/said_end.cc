@@ -115,7 +115,7 @@ bool IsFarewell(const Event& event) {
 }
 
 bool IsStepEnd(const Event& event) {
-  if (event.kind == EventKind::process_killed) return event.As<ProcessEnd>().how == "CANCELLED";
+  if (event.kind == EventKind::process_killed) return event.As<ProcessEnd>().with_step;
   const auto& end = event.As<OutsideEnd>();
   return event.kind == EventKind::scheduler_kill && end.why == SchedulerKill::cancelled && end.by == "step";
 }

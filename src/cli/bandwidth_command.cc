@@ -166,7 +166,11 @@ Measure, save and read at once:
       --dry-run       show the commands and run none
   Arguments after -- go to every program.
 
-Exit code: 0 nothing found, 1 findings, 2 wrong usage, nothing to read or nothing to run, 3 internal error.
+Exit code:
+  0  nothing found
+  1  findings
+  2  wrong usage, nothing to read or nothing to run
+  3  internal error
 
 Examples:
   tacet bandwidth all_reduce.txt

@@ -133,7 +133,10 @@ twice where changes matter. Then it diagnoses what it captured.
   -o, --output PATH   folder (--pid) or bundle (default: tacet-capture-<time>)
       --no-native     no C and C++ stacks (gdb stops a process for as long as it reads)
 
-Exit code: 0 no findings and nothing missing, 1 findings or something missing, 2 wrong usage.
+Exit code:
+  0  no findings and nothing missing
+  1  findings or something missing
+  2  wrong usage
 
 Examples:
   tacet capture --pid $(pgrep -d, -f torchrun)

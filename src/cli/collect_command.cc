@@ -123,8 +123,10 @@ not be collected and why. A node that is down, slow or full affects only its own
 
 Nodes write no files, except with --with-stacks. The same files give the same bundle, byte for byte.
 
-Exit code: 0 complete, 1 something is missing (listed on standard error and in the manifest), 2 wrong usage
-or nothing collected.
+Exit code:
+  0  complete
+  1  something is missing (listed on standard error and in the manifest)
+  2  wrong usage or nothing collected
 
 Examples:
   tacet collect --slurm 4711 /shared/runs/4711 -o job-4711.tar.zst

@@ -152,8 +152,11 @@ of their sizes. Wrong results in B fail the comparison, however fast it is.
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
-Exit code: 0 no significant slowdown, 1 a significant slowdown, 2 wrong usage or nothing to compare, 3 internal
-error.
+Exit code:
+  0  no significant slowdown
+  1  a significant slowdown
+  2  wrong usage or nothing to compare
+  3  internal error
 
 Examples:
   tacet compare traces-main/ traces-branch/

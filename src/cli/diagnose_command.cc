@@ -120,9 +120,11 @@ and the fix. Give it the folders as they are; unknown files are listed and ignor
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
-Exit code: 0 nothing at or above --fail-on, 1 findings, an error that is not understood, or a hang, crash or wrong
-numbers without a known culprit, 2 wrong usage, a path that does not exist, or nothing readable or understood,
-3 internal error.
+Exit code:
+  0  nothing at or above --fail-on
+  1  findings, an error that is not understood, or a hang, crash or wrong numbers without a known culprit
+  2  wrong usage, a path that does not exist, or nothing readable or understood
+  3  internal error
 
 Examples:
   tacet diagnose /shared/job-4711

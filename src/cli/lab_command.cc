@@ -44,6 +44,9 @@ std::string_view ShowNeeds(const LabFault& fault) {
 int ListFaults() {
   // People read it: a width that is asked for counts without a terminal, too.
   TextPage page(std::getenv("COLUMNS") ? static_cast<size_t>(TerminalWidth()) : ListWidth(), false);
+  page.Paragraph("FAULT            ", "what one rank does, or what happens to the job");
+  page.Paragraph(std::string(17, ' ') + "-> ", "the cause that tacet diagnose must report");
+  page.Blank();
   for (const LabFault& fault : LabFaults()) {
     std::string name(fault.name);
     name.resize(std::max<size_t>(name.size() + 1, 17), ' ');
@@ -221,7 +224,10 @@ each rank gets its own NCCL_HOSTID, so that NCCL treats it as a node. The seed c
       --python PROGRAM  a Python with PyTorch (default: python3 in PATH, then /usr/bin/python3)
   -o, --out FOLDER      where all files go (default: tacet-lab)
 
-Exit code: 0 every verdict was right, 1 at least one was not, 2 wrong usage or no PyTorch.
+Exit code:
+  0  every verdict was right
+  1  at least one was not
+  2  wrong usage or no PyTorch
 
 Examples:
   tacet lab run stuck-lock

@@ -125,8 +125,10 @@ PATH '-' is standard input.
       --no-redact       keep passwords, tokens and keys found in the files; by default they are removed
       --max-file-mb N   unpack at most this much of a file (default 512)
 
-Exit code: 0 nothing to report, 1 warnings (with --strict also notes), 2 wrong usage, or nothing was
-understood.
+Exit code:
+  0  nothing to report
+  1  warnings (with --strict also notes)
+  2  wrong usage, or nothing was understood
 
 Examples:
   tacet lint

@@ -63,10 +63,10 @@ std::string Paragraph(std::string_view block) {
       return out;
     }() + ".fi\n";
   std::string out = ".PP\n";
-  constexpr std::string_view kExit = "Exit code: ";
+  constexpr std::string_view kExit = "Exit code:";
   if (first.starts_with(kExit)) {
     out = ".SH EXIT STATUS\n";
-    block.remove_prefix(kExit.size());
+    TakeLine(block);
   }
   for (bool table = false; !block.empty();) {
     const std::string_view line = TakeLine(block);

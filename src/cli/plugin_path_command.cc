@@ -25,7 +25,9 @@ const Command kPluginPathCommand = {"plugin-path",
 Prints the full path of libnccl-profiler-tacet.so, so that a job can load it wherever the tarball, wheel or
 package installed it.
 
-Exit code: 0 found, 2 not found.
+Exit code:
+  0  found
+  2  not found
 
 Example:
   NCCL_PROFILER_PLUGIN=$(tacet plugin-path) torchrun train.py

@@ -46,7 +46,9 @@ reproduces it. It can be mailed as it is: secrets are removed, and the HTML page
   -f, --format F      markdown (default) or html
   -o, --output FILE   write there instead of to standard output; the name's ending chooses the format
 
-Exit code: 0 the page is written, 2 wrong usage or nothing readable.
+Exit code:
+  0  the page is written
+  2  wrong usage or nothing readable
 
 Examples:
   tacet postmortem tacet-runs/20261115-193201-train -o postmortem.html

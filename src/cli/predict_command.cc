@@ -220,7 +220,10 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
-Exit code: 0 done, 2 wrong usage or nothing to predict, 3 internal error.
+Exit code:
+  0  done
+  2  wrong usage or nothing to predict
+  3  internal error
 
 Examples:
   tacet predict logs/

@@ -109,7 +109,10 @@ and MASTER_PORT or the list of nodes.
 
 Only rank 0 writes the report; a rank that cannot reach it says so on standard error.
 
-Exit code, on all ranks: 0 go, 1 no-go, 2 unknown, or wrong usage.
+Exit code, on all ranks:
+  0  go
+  1  no-go
+  2  unknown, or wrong usage
 
 Examples:
   tacet preflight

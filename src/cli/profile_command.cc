@@ -140,7 +140,10 @@ three changes that would save most.
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
 
-Exit code: 0 done, 2 wrong usage or nothing to profile, 3 internal error.
+Exit code:
+  0  done
+  2  wrong usage or nothing to profile
+  3  internal error
 
 Examples:
   tacet profile traces/

@@ -94,12 +94,14 @@ a node that lowers the bandwidth of all, idle or missing network devices, crosse
       --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
 
-Capture it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log.
-
-Exit code: 0 nothing found, 1 findings, 2 wrong usage, a path that does not exist, or nothing readable or understood,
-3 internal error.
+Exit code:
+  0  nothing found
+  1  findings
+  2  wrong usage, a path that does not exist, or nothing readable or understood
+  3  internal error
 
 Examples:
+  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING NCCL_DEBUG_FILE=nccl_%h_%p.log torchrun train.py
   tacet topology nccl_logs/
   tacet topology --html topology.html nccl_logs/
   tacet topology -f dot nccl_logs/ | dot -Tsvg > topology.svg

@@ -160,6 +160,7 @@ RunEnd JobProcess::Serve(OutputLog& log, JobActivity& activity) {
   end.signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
   end.exit_code = end.signal != 0 ? 128 + end.signal : WEXITSTATUS(status_);
   end.asked_by = asked_by_;
+  end.asked_wall_ns = asked_wall_ns_;
   return end;
 }
 
@@ -216,7 +217,10 @@ void JobProcess::HandleSignals() {
       CopyWindowSize();
       continue;
     }
-    if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT) asked_by_ = number;
+    if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT) {
+      asked_by_ = number;
+      if (asked_wall_ns_ == 0) asked_wall_ns_ = WallNs();
+    }
     // The terminal sends to the whole group, so a job in our group has it already.
     const bool from_terminal = info.ssi_code == SI_KERNEL && !own_group_;
     if (!from_terminal && !HasEnded()) ::kill(pid_, number);

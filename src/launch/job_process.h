@@ -29,6 +29,7 @@ struct RunEnd {
   int exit_code = -1;  // 128 + n after signal n, as a shell says it
   int signal = 0;      // that ended it, 0 none
   int asked_by = 0;    // the signal by which somebody asked us, and so the job, to end; 0 nobody did
+  int64_t asked_wall_ns = 0;  // when the first such signal arrived
 };
 
 // The signals that a run passes on, held back from the moment this is made. To be made before any thread.
@@ -79,6 +80,7 @@ class JobProcess {
   bool own_group_ = false;
   bool ended_ = false;
   int status_ = 0, asked_by_ = 0;
+  int64_t asked_wall_ns_ = 0;
   std::vector<Stream> streams_;
 };
 

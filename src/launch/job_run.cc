@@ -285,6 +285,8 @@ class JobRun {
     manifest_.exit_code = end.exit_code;
     manifest_.signal = end.signal;
     manifest_.stopped_on_request = killed_ || end.asked_by != 0;
+    manifest_.stop_signal = end.asked_by;
+    manifest_.stop_wall_ns = end.asked_wall_ns;
     TidyRunFolder(places_);
     KeepManifest();
     if (pid_ > 0 && end.exit_code != 0 && !killed_ && end.asked_by == 0) {

@@ -77,6 +77,8 @@ std::string RenderManifest(const RunManifest& manifest) {
   else
     json.Null();
   json.Key("signal").Int(manifest.signal).Key("stopped_on_request").Bool(manifest.stopped_on_request);
+  json.Key("stop_signal").Int(manifest.stop_signal);
+  WriteTime(json, "stop_requested", manifest.stop_wall_ns);
   json.Key("output_bytes").Int(static_cast<int64_t>(manifest.output_bytes));
   json.Key("output_bytes_not_kept").Int(static_cast<int64_t>(manifest.dropped_bytes));
   WriteHangs(json, manifest);

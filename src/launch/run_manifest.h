@@ -31,6 +31,8 @@ struct RunManifest {
   int64_t began_wall_ns = 0, ended_wall_ns = 0;  // 0: still running
   int exit_code = -1, signal = 0;
   bool stopped_on_request = false;  // by a signal to us, or by us after a hang
+  int stop_signal = 0;              // the signal to us; 0: there was none
+  int64_t stop_wall_ns = 0;         // when it arrived
   uint64_t output_bytes = 0, dropped_bytes = 0;
   std::vector<SeenHang> hangs;
   std::string status, cause, headline;  // of the verdict; empty: none was needed

@@ -140,7 +140,7 @@ void AddFit(const Sweep& sweep, TextPage& page) {
                            std::string(sweep.fit_joins_layouts ? ", in place and out of place together" : "") +
                            "; R² " + FixedWords(sweep.fit.r_squared, 4) + ", mean error " +
                            PercentWords(sweep.fit.mean_error) + ", worst " + PercentWords(sweep.fit.worst_error) + ".");
-  page.Table(rows, 4, false);
+  page.PartsTable(rows, 4);
 }
 
 void AddOutliers(const Sweep& sweep, TextPage& page) {
@@ -155,11 +155,11 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
                        " suggest: ";
     if (one.kind == OutlierKind::lasting && one.iteration >= 0)
       text +=
-          "persistent, from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
+          "it is slow from iteration " + std::to_string(one.iteration + 1) + " of " + std::to_string(one.of) + " on.";
     else if (one.kind == OutlierKind::lasting)
-      text += "persistent, in " + (one.of == 2 ? "both" : "all " + std::to_string(one.of)) + " measurements.";
+      text += "it is slow in " + (one.of == 2 ? "both" : "all " + std::to_string(one.of)) + " measurements.";
     else if (one.kind == OutlierKind::passing)
-      text += "transient, in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements.";
+      text += "it is slow in " + std::to_string(one.slow) + " of " + std::to_string(one.of) + " measurements only.";
     else
       text += "measured once, so it is unknown whether it persists.";
     if (one.at_change) text += " The fit changes here: NCCL may switch its algorithm or protocol at this size.";

@@ -54,7 +54,7 @@ std::string Headline(const ProfileComparison& comparison) {
     out = "step time: " + std::string(Name(step->kind)) + " (" + DescribeTime(step->mean_a) + " -> " +
           DescribeTime(step->mean_b) + ", " + Change(step->change);
     if (step->count_a > 1 && step->count_b > 1)
-      out += ", interval " + Change(step->low) + " .. " + Change(step->high) + ", p " + Probability(step->adjusted_p);
+      out += ", interval " + Change(step->low) + " to " + Change(step->high) + ", p " + Probability(step->adjusted_p);
     return out + ")" + comparison.proviso;
   }
   if (comparison.nothing_in_common()) return "not comparable: the two runs have no line in common";
@@ -62,11 +62,11 @@ std::string Headline(const ProfileComparison& comparison) {
   return comparison.differs() ? "the operations differ" : std::string(Name(ChangeKind::none));
 }
 
-// "+15.0 .. +16.1 %"
+// "+15.0 to +16.1 %"
 std::string Interval(const ComparisonLine& line) {
   char text[64];
   const double low = std::max(line.low, -1.0);  // nothing takes less than no time
-  std::snprintf(text, sizeof text, "%+.1f .. %+.1f %%", low * 100, line.high * 100);
+  std::snprintf(text, sizeof text, "%+.1f to %+.1f %%", low * 100, line.high * 100);
   return text;
 }
 

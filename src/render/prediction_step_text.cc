@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digit_groups.h"
 #include "render/prediction_parts.h"
 #include "render/render_words.h"
 
@@ -36,10 +37,7 @@ std::string WholeNumber(double value) {
     return text;
   }
   std::snprintf(text, sizeof text, "%.0f", value);
-  std::string out = text;
-  if (value >= 9999.5)
-    for (size_t at = out.size(); at > 3;) out.insert(at -= 3, ",");
-  return out;
+  return GroupDigits(text);
 }
 
 void AddMemoryParts(const Prediction& prediction, TextPage& page) {

@@ -28,7 +28,7 @@ std::string Way(NcclAlgorithm algorithm, NcclProtocol protocol) {
 void AddGraphs(const NcclCommunicator& c, TextPage& page) {
   const bool several = c.nodes > 1;
   std::vector<TextRow> rows = {
-      {{"graph"}, {"channels"}, {"within a node"}, {several ? "between nodes" : ""}, {"paths"}}};
+      {{"graph"}, {"channels"}, {"per channel in a node"}, {several ? "and between nodes" : ""}, {"paths"}}};
   const auto add = [&](const char* name, const NcclModelGraph& graph) {
     if (graph.channels == 0) return;
     rows.push_back({{name},

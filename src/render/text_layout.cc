@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "render/text_pieces.h"
+
 namespace tacet {
 
 static bool StartsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
@@ -31,10 +33,31 @@ std::string Cut(std::string_view text, size_t width) {
   return std::string(kept) + "...";
 }
 
+// "process group ... #17": whole words of both ends. Empty where they would leave much of the room unused.
+static std::string CutMiddleWords(std::string_view text, size_t width) {
+  constexpr std::string_view kGap = " ... ";
+  size_t front = 0, back = text.size();  // what is kept: before `front` and from `back` on
+  for (bool grown = true; grown;) {
+    grown = false;
+    const size_t before = back < 2 ? std::string_view::npos : text.rfind(' ', back - 2);
+    const size_t earlier = before == std::string_view::npos ? 0 : before + 1;
+    if (earlier > front &&
+        DisplayWidth(text.substr(0, front)) + kGap.size() + DisplayWidth(text.substr(earlier)) <= width)
+      back = earlier, grown = true;
+    const size_t later = std::min(text.find(' ', front + 1), text.size());
+    if (later < back && DisplayWidth(text.substr(0, later)) + kGap.size() + DisplayWidth(text.substr(back)) <= width)
+      front = later, grown = true;
+  }
+  if (front == 0 || back == text.size()) return "";
+  const std::string out = std::string(text.substr(0, front)) + std::string(kGap) + std::string(text.substr(back));
+  return 3 * DisplayWidth(out) >= 2 * width ? out : "";
+}
+
 std::string CutMiddle(std::string_view text, size_t width) {
   const size_t columns = DisplayWidth(text);
   if (columns <= width) return std::string(text);
   if (width <= 3) return std::string(width, '.');
+  if (std::string words = CutMiddleWords(text, width); !words.empty()) return words;
   const size_t back = (width - 3) / 2, front = width - 3 - back;
   return std::string(text.substr(0, ByteOfColumn(text, front))) + "..." +
          std::string(text.substr(ByteOfColumn(text, columns - back)));
@@ -45,41 +68,6 @@ std::string CutFront(std::string_view text, size_t width) {
   if (columns <= width) return std::string(text);
   if (width <= 3) return std::string(width, '.');
   return "..." + std::string(text.substr(ByteOfColumn(text, columns - (width - 3))));
-}
-
-static bool IsUnit(std::string_view word) {
-  static constexpr std::string_view kUnits[] = {"%",    "ns",   "µs",   "ms",   "s",      "min",     "h",     "B",
-                                                "kB",   "MB",   "GB",   "TB",   "KiB",    "MiB",     "GiB",   "TiB",
-                                                "GB/s", "MB/s", "kB/s", "Gb/s", "Gbit/s", "TFLOP/s", "PFLOP", "TFLOP"};
-  while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
-  return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
-}
-
-// "84.4 %", "p 0.04", "dmesg -T" and "--layers N" read badly in two lines: a unit stays with its number, a short option
-// with its command, a value with its option.
-static bool StaysWith(std::string_view before, std::string_view word) {
-  constexpr size_t kShort = 24;
-  if (before.empty() || word.empty() || before.size() + word.size() > kShort) return false;
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  if (word.size() > 1 && word[0] == '-' && is_letter(word[1])) return is_letter(before.back());
-  const std::string_view option = before.substr(before.rfind(' ') + 1);
-  if (option.size() > 2 && option.starts_with("--") && is_letter(option.back()))
-    return word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ,:|[]().") == std::string_view::npos;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (before == "p") return is_digit(word[0]);
-  return is_digit(before.back()) && IsUnit(word);
-}
-
-// The end of the piece that begins at `at`: a word, and what must stay with it.
-static size_t PieceEnd(std::string_view line, size_t at, size_t width) {
-  size_t end = std::min(line.find(' ', at), line.size());
-  while (end < line.size()) {
-    const size_t next = std::min(line.find(' ', end + 1), line.size());
-    const bool fits = DisplayWidth(line.substr(at, next - at)) <= width;
-    if (!fits || !StaysWith(line.substr(at, end - at), line.substr(end + 1, next - end - 1))) break;
-    end = next;
-  }
-  return end;
 }
 
 static void WrapLine(std::string_view line, size_t width, std::vector<std::string>* out) {

@@ -27,6 +27,46 @@ const std::vector<TextRow> kWide = {{{"RANK"}, {"COMPUTE"}, {"EXPOSED"}, {"COPIE
                                     {{"0"}, {"1234.5 ms"}, {"2234.5 ms"}, {"3234.5 ms"}, {"4234.5 ms"}, {"5234.5 ms"}},
                                     {{"1"}, {"6234.5 ms"}, {"7234.5 ms"}, {"8234.5 ms"}, {"9234.5 ms"}, {"1334.5 ms"}}};
 
+// Every line break of these would make a command that cannot be pasted.
+TEST(TextLayout, KeepsACommandInOneLine) {
+  const auto whole = [](const std::string& text, const std::string& command) {
+    for (size_t width = command.size() + 4; width < text.size(); ++width) {
+      bool found = false;
+      for (const std::string& line : Wrap(text, width)) {
+        EXPECT_LE(DisplayWidth(line), width);
+        found |= line.find(command) != std::string::npos;
+      }
+      EXPECT_TRUE(found) << command << " at " << width;
+    }
+  };
+  whole("no known format; `tacet formats` lists what is read", "`tacet formats`");
+  whole("See 'tacet help COMMAND' and more. Start with: tacet diagnose FOLDER", "tacet diagnose FOLDER");
+  whole("the output of every rank in a file (torchrun --redirects 3 --log-dir DIR, or another way)",
+        "torchrun --redirects 3 --log-dir DIR");
+  whole("Look at the record: sacct -j JOB -o State,Reason (Slurm) and so on", "sacct -j JOB -o State,Reason");
+  whole("NCCL logs with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV of all ranks",
+        "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV");
+  whole("what lies between the GPUs of a host (nvidia-smi topo -m), and more of it", "nvidia-smi topo -m");
+  // A program's name in a sentence is a word like others.
+  EXPECT_EQ(Wrap("torchrun ends all ranks when one of them fails", 12).front(), "torchrun");
+}
+
+TEST(TextLayout, KeepsAnIntervalInOneLine) {
+  for (size_t width = 24; width < 60; ++width) {
+    bool found = false;
+    for (const std::string& line : Wrap("the step is longer, interval -15.1 % to +20.2 %, p 0.705", width))
+      found |= line.find("-15.1 % to +20.2 %") != std::string::npos;
+    EXPECT_TRUE(found) << width;
+  }
+}
+
+TEST(TextLayout, CutsTheMiddleBetweenWords) {
+  EXPECT_EQ(CutMiddle("process group default of ranks 0 to 7 #17", 30), "process group ... 0 to 7 #17");
+  EXPECT_EQ(CutMiddle("short", 30), "short");
+  // One long word has no other place to be cut at.
+  EXPECT_EQ(CutMiddle("libtorch_cuda_linalg.so", 13), "libto...lg.so");
+}
+
 TEST(TextLayout, PrintsATableInPartsWhereItsColumnsDoNotFitBesideEachOther) {
   for (const bool whole : {false, true}) {
     const std::string text = PrintTable(kWide, 40, whole);
@@ -110,7 +150,7 @@ TEST(TextLayout, SaysOnceWhatAllRowsHaveInATableThatDoesNotFit) {
 TEST(TextLayout, KeepsAUnitWithItsNumberAndAnOptionWithItsCommand) {
   EXPECT_EQ(Wrap("saves at most 84.4 % of it", 18), (std::vector<std::string>{"saves at most", "84.4 % of it"}));
   EXPECT_EQ(Wrap("it takes 12 to 13.5 ms, no more", 18),
-            (std::vector<std::string>{"it takes 12 to", "13.5 ms, no more"}));
+            (std::vector<std::string>{"it takes", "12 to 13.5 ms, no", "more"}));
   EXPECT_EQ(Wrap("see (dmesg -T) for p 0.04", 11), (std::vector<std::string>{"see", "(dmesg -T)", "for p 0.04"}));
   EXPECT_EQ(Wrap("--heads N --sequence N", 20), (std::vector<std::string>{"--heads N", "--sequence N"}));
   EXPECT_EQ(Wrap("see also --strict with it", 22), (std::vector<std::string>{"see also --strict with", "it"}));

@@ -146,8 +146,8 @@ std::string TidyRow(std::string_view row) {
 
 // A long line from where its message begins: what a logger puts before it is known from the place that is cited.
 std::string BehindItsHead(const std::string& line, std::string_view excerpt) {
-  constexpr size_t kLongHead = 24, kTelling = 24;
-  const size_t at = excerpt.size() < kTelling ? std::string::npos : line.find(excerpt.substr(0, kTelling));
+  constexpr size_t kLongHead = 24, kTelling = 24, kLeastTelling = 8;
+  const size_t at = excerpt.size() < kLeastTelling ? std::string::npos : line.find(excerpt.substr(0, kTelling));
   return at == std::string::npos || at < kLongHead ? line : line.substr(at);
 }
 
@@ -189,6 +189,11 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
   const size_t left = room - std::min(room, DisplayWidth(head));
   if (DisplayWidth(line) <= left) {
     page.Line(std::string(lead) + page.Paint(head + line, Ink::dim));
+    return;
+  }
+  if (const std::string rest = BehindItsHead(line, evidence.excerpt);
+      rest.size() < line.size() && DisplayWidth(rest) + 3 <= left) {
+    page.Line(std::string(lead) + page.Paint(head + "..." + rest, Ink::dim));
     return;
   }
   constexpr size_t kLostByWrapping = 12;
@@ -290,7 +295,7 @@ void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, b
     page.Line(head.substr(0, head.size() - 2));
     page.Paragraph(std::string(12, ' '), clean, Ink::dim);
   }
-  if (!said) page.Paragraph(std::string(12, ' '), CleanText(finding.headline));
+  page.Paragraph(std::string(12, ' '), said ? "as said under 'why' above" : CleanText(finding.headline));
   if (!verbose) return;
   if (!finding.explanation.empty()) page.Paragraph(std::string(12, ' '), CleanText(finding.explanation), Ink::dim);
   for (const CitedEvidence& evidence : finding.evidence) AddEvidence(page, evidence, "          - ", true);

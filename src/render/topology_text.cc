@@ -66,9 +66,10 @@ std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
   return out + alike;
 }
 
-// "8 GPUs, NVLink 370 GB/s"; of several nodes that are alike "1 GPU each".
+// "8 GPUs, NVLink 370 GB/s"; of several nodes that are alike "1 GPU each", and "1 GPU, shared by all" where they are
+// one host to which NCCL_HOSTID gives several names.
 std::string GpuWords(const TopologyNode& node, bool several) {
-  const std::string each = several ? " each" : "";
+  const std::string each = several ? (node.shares_gpus ? ", shared by all" : " each") : "";
   if (node.gpus.empty()) return Count(node.ranks.size(), "rank") + each;
   std::string out = Count(node.gpus.size(), "GPU") + each;
   double least = 0, most = 0;
@@ -243,12 +244,26 @@ void AddRings(TextPage& page, const TopologyComm& comm, const RankNodes& nodes, 
     page.Paragraph("  ring " + label + "  ", RingWords(ring, nodes), marked ? Ink::yellow : Ink::plain);
   }
   if (slow) page.Line("  " + page.Paint("! marks a hop that is slower than it could be", Ink::dim));
-  if (left > 0) page.Line("  " + page.Paint(Count(left, "more ring") + "; --verbose lists them", Ink::dim));
-  for (const TopologyTree& tree : comm.trees)
-    if (tree.same_as < 0 && (verbose || &tree == &comm.trees.front()))
-      page.Line("  tree " + FoldRanks(ChannelsLike(comm.trees, tree), 24) + "  " +
-                (tree.root >= 0 ? "root rank " + std::to_string(tree.root) + ", " : "") +
-                (comm.seen < comm.ranks ? "depth at least " : "depth ") + std::to_string(DepthOf(tree)));
+  if (left > 0)
+    page.Line("  " +
+              page.Paint(Count(left, "more ring") + (left == 1 ? "; --verbose lists it" : "; --verbose lists them"),
+                         Ink::dim));
+  size_t trees_shown = 0, trees_left = 0;
+  for (const TopologyTree& tree : comm.trees) {
+    if (tree.same_as >= 0) continue;
+    if (!verbose && trees_shown >= kMostRings) {
+      ++trees_left;
+      continue;
+    }
+    ++trees_shown;
+    page.Line("  tree " + FoldRanks(ChannelsLike(comm.trees, tree), 24) + "  " +
+              (tree.root >= 0 ? "root rank " + std::to_string(tree.root) + ", " : "") +
+              (comm.seen < comm.ranks ? "depth at least " : "depth ") + std::to_string(DepthOf(tree)));
+  }
+  if (trees_left > 0)
+    page.Line("  " + page.Paint(Count(trees_left, "more tree") +
+                                    (trees_left == 1 ? "; --verbose lists it" : "; --verbose lists them"),
+                                Ink::dim));
 }
 
 void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm& comm, const RankNodes& nodes,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "render/sample_topology.h"
@@ -33,6 +34,22 @@ TEST(TopologyText, HopsAreCountedOnlyWhereTheyTellNodesApart) {
   Report report = SampleTopology(6, false);
   report.topology->nodes[1].like = 1;
   EXPECT_EQ(TextOf(report).find("ring hops"), std::string::npos);
+}
+
+TEST(TopologyText, NodesOfOneHostShareItsGpus) {
+  Report report = SampleTopology(2, false);
+  for (TopologyNode& node : report.topology->nodes) node.shares_gpus = true;
+  EXPECT_NE(TextOf(report).find("8 GPUs, shared by all, NVLink"), std::string::npos) << TextOf(report);
+}
+
+TEST(TopologyText, ListsEveryTree) {
+  const Report report = SampleTopology(2, false);
+  const std::string text = TextOf(report);
+  size_t trees = 0, lines = 0;
+  for (const TopologyTree& tree : report.topology->comms[0].trees) trees += tree.same_as < 0 ? 1 : 0;
+  for (size_t at = text.find("\n  tree "); at != std::string::npos; at = text.find("\n  tree ", at + 1)) ++lines;
+  EXPECT_GT(trees, 1u);
+  EXPECT_EQ(lines, std::min<size_t>(trees, 8)) << text;
 }
 
 }  // namespace

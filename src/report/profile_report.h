@@ -48,8 +48,10 @@ struct ProfileTableRow {
   std::string members;         // "ranks 0-1"
   size_t groups = 1;           // how many groups a line sums up
   bool several_hosts = false;  // its members are on different hosts: the network card is the limit, else the link
-  double peak_gbs = 0;         // 0 where unknown
-  double share_of_peak = 0;    // bus bandwidth over that
+  bool over_sockets = false;   // NCCL's log shows TCP sockets between its members
+  double peak_gbs = 0;         // of the link that is used; 0 where unknown, as for TCP sockets
+  double faster_gbs = 0;       // over TCP sockets: the peak of the link that the GPU has beside them; 0: none is known
+  double share_of_peak = 0;    // bus bandwidth over peak_gbs
   double wait_share = 0;       // waiting / (waiting + transfer), of all members
 };
 

@@ -108,8 +108,34 @@ TEST(ProfileReport, BusBandwidthFollowsFromBytesTransferAndFactor) {
     const double expected =
         static_cast<double>(line.row.bytes) / static_cast<double>(line.row.transfer_ns) * 3 / 4;  // four ranks
     EXPECT_NEAR(line.row.bus_gbs, expected, expected * 1e-9);
-    EXPECT_NEAR(line.share_of_peak, line.row.bus_gbs / line.peak_gbs, 1e-12);
   }
+  ProfileOptions options;
+  options.peak_gbs = 25;
+  for (const ProfileTableRow& line : ProfileCase("gpt_fsdp", options).table)
+    EXPECT_NEAR(line.share_of_peak, line.row.bus_gbs / 25, 1e-12);
+}
+
+TEST(ProfileReport, TransfersOverTcpAreNotComparedWithNvlink) {
+  const ProfileReport profile = ProfileCase("gpt_fsdp");
+  ASSERT_FALSE(profile.table.empty());
+  for (const ProfileTableRow& line : profile.table) {
+    EXPECT_TRUE(line.over_sockets);
+    EXPECT_EQ(line.peak_gbs, 0);
+    EXPECT_EQ(line.share_of_peak, 0);
+  }
+  EXPECT_EQ(profile.communication_efficiency, 0);
+  ASSERT_FALSE(profile.advice.empty());
+  EXPECT_EQ(profile.advice[0].what.find("Use a faster transport than TCP"), 0u) << profile.advice[0].what;
+  EXPECT_EQ(profile.advice[0].why.find("NCCL uses TCP sockets; large operations reach"), 0u) << profile.advice[0].why;
+}
+
+TEST(ProfileReport, WhatAStragglerLosesIsCountedOnce) {
+  const ProfileReport profile = ProfileCase("lab_slowhost_experts_r1_w5");
+  ASSERT_EQ(profile.stragglers.stragglers.size(), 1u);
+  EXPECT_EQ(profile.stragglers.stragglers[0].rank, Rank{1});
+  // Rank 1's GPU idles for 45 % of the step, that of the others for less than 1 %.
+  for (const Advice& advice : profile.advice)
+    EXPECT_FALSE(advice.what.starts_with("Launch work earlier")) << advice.gain;
 }
 
 TEST(ProfileReport, MeasuresUtilisationFromGivenModelSize) {
@@ -245,7 +271,9 @@ TEST(ProfileReport, WaitingThatNobodyMeasuredIsUnknownAndNotZero) {
     EXPECT_EQ(advice.why.find("% of communication is waiting"), std::string::npos) << advice.why;
   }
   for (const ProfileTableRow& line : profile.table) EXPECT_EQ(line.row.compared, 0u);
-  const ProfileReport whole = ProfileCase("gpt_fsdp");
+  ProfileOptions options;
+  options.peak_gbs = 25;
+  const ProfileReport whole = ProfileCase("gpt_fsdp", options);
   EXPECT_TRUE(whole.wait_known);
   EXPECT_GT(whole.communication_efficiency, 0);
 }
@@ -283,7 +311,9 @@ TEST(ProfileReport, TheStepIsTheOneThatIsCompared) {
 }
 
 TEST(ProfileReport, CommunicationEfficiencyIsTheShareOfPeakWeightedByTime) {
-  const ProfileReport profile = ProfileCase("gpt_fsdp");
+  ProfileOptions options;
+  options.peak_gbs = 25;
+  const ProfileReport profile = ProfileCase("gpt_fsdp", options);
   double needed = 0, taken = 0;
   for (const ProfileTableRow& line : profile.table) {
     const double ideal_ns = static_cast<double>(line.row.bytes) * 3 / 4 / line.peak_gbs;  // four ranks

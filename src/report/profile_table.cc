@@ -2,6 +2,7 @@
 #include "report/profile_table.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -30,6 +31,40 @@ bool OnSeveralHosts(const Incident& incident, GroupIndex group) {
   return hosts.size() > 1;
 }
 
+// Whether members of a group reach each other over TCP sockets, by the connections that NCCL prints. A communicator
+// that has no such lines is taken to be connected as its ranks are in others.
+class SocketUse {
+ public:
+  explicit SocketUse(const Incident& incident, const std::string& network) : incident_(incident), network_(network) {
+    for (const RankChannels& one : incident.rank_channels) {
+      const bool sockets = std::any_of(one.uses.begin(), one.uses.end(), [&](const ChannelUse& use) {
+        if (use.transport >= incident.transports.size()) return false;
+        const Transport& way = incident.transports[use.transport];
+        return way.kind == TransportKind::net && !way.fast_net();
+      });
+      if (one.uses.empty()) continue;
+      groups_[one.group] |= sockets;
+      ranks_[one.rank] |= sockets;
+    }
+  }
+
+  bool Of(GroupIndex group, bool several_hosts) const {
+    if (const auto found = groups_.find(group); found != groups_.end()) return found->second;
+    const auto index = static_cast<size_t>(group);
+    bool known = false, sockets = false;
+    for (size_t i = 0; index < incident_.groups.size() && i < incident_.groups[index].members.size(); ++i)
+      if (const auto found = ranks_.find(incident_.groups[index].members[i]); found != ranks_.end())
+        known = true, sockets |= found->second;
+    return known ? sockets : several_hosts && network_ == "Socket";
+  }
+
+ private:
+  const Incident& incident_;
+  const std::string& network_;
+  std::map<GroupIndex, bool> groups_;
+  std::map<Rank, bool> ranks_;
+};
+
 void Relate(ProfileTableRow& line) {
   line.share_of_peak = line.peak_gbs > 0 ? line.row.bus_gbs / line.peak_gbs : 0;
   const int32_t members = IsPointToPoint(line.row.kind) ? 2 : std::max(1, line.row.group_size);
@@ -42,12 +77,13 @@ void Relate(ProfileTableRow& line) {
 std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table) {
   std::map<std::string, std::set<std::string>> members;  // by role
   for (const ProfileTableRow& line : table) members[line.group].insert(line.members);
-  std::map<std::tuple<std::string, std::string, int32_t, OpKind, int64_t, bool>, ProfileTableRow> sums;
+  std::map<std::tuple<std::string, std::string, int32_t, OpKind, int64_t, bool, bool>, ProfileTableRow> sums;
   for (const ProfileTableRow& line : table) {
     const bool apart = members[line.group].size() <= kMostApart;
     const std::tuple key{line.group,          apart ? line.members : std::string(),
                          line.row.group_size, line.row.kind,
-                         line.row.size_class, line.several_hosts};
+                         line.row.size_class, line.several_hosts,
+                         line.over_sockets};
     const auto [at, added] = sums.try_emplace(key, line);
     if (added) continue;
     CommunicationRow& sum = at->second.row;
@@ -118,6 +154,7 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
   std::optional<DevicePeak> peak;
   for (const ProfileRank& rank : profile.budgets)
     if (!peak && !rank.device.empty()) peak = FindDevicePeak(rank.device);
+  const SocketUse sockets(incident, profile.network);
   double wait = 0, busy = 0, needed = 0, taken = 0;
   size_t unusable = 0;
   for (const CommunicationRow& row : SummariseCommunication(rounds)) {
@@ -126,7 +163,9 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
     line.group = names.Role(row.group);
     line.members = names.Members(row.group);
     line.several_hosts = OnSeveralHosts(incident, row.group);
-    if (peak) line.peak_gbs = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
+    line.over_sockets = sockets.Of(row.group, line.several_hosts);
+    if (peak)
+      (line.over_sockets ? line.faster_gbs : line.peak_gbs) = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
     if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
     Relate(line);
     const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);

@@ -146,20 +146,72 @@ constexpr std::string_view kFasterTransport =
 
 // Where no operation is large enough to be compared with the link's peak.
 void AddSmallOperations(const ProfileReport& profile, double transfer, std::vector<Advice>& out) {
-  double calls = 0, ns = 0;
+  double calls = 0, ns = 0, socket_ns = 0;
   for (const ProfileTableRow& line : profile.table) {
     if (line.row.bytes <= 0 || !line.row.plausible || line.row.whole < line.row.calls) continue;
     calls += static_cast<double>(line.row.calls);
     ns += static_cast<double>(line.row.transfer_ns);
+    if (line.over_sockets) socket_ns += static_cast<double>(line.row.transfer_ns);
   }
   if (calls == 0) return;
   char each[32];
   std::snprintf(each, sizeof each, "%.3g ms", ns / calls / 1e6);
-  out.push_back({profile.network == "Socket" ? std::string(kFasterTransport)
-                                             : std::string("Send fewer and larger messages: combine small tensors"),
+  out.push_back({socket_ns > ns / 2 ? std::string(kFasterTransport)
+                                    : std::string("Send fewer and larger messages: combine small tensors"),
                  "no operation is larger than 1 MiB; one takes " + std::string(each) +
                      " on average: at these sizes latency counts, not bandwidth",
                  transfer, true});
+}
+
+constexpr int64_t kLargeOperation = 1 << 20;
+
+// How far large operations are from what their link could carry: over TCP sockets the link that the GPU has beside
+// them, else the one that is used.
+struct TransferReach {
+  double reach = 0, ns = 0;  // reach / ns: of what a well-tuned link gives
+  double socket_ns = 0, gbs = 0;
+  double peak_gbs = 0;  // of the first row; 0 where rows have different ones
+  bool some_large = false;
+};
+
+TransferReach MeasureReach(const ProfileReport& profile) {
+  TransferReach out;
+  for (const ProfileTableRow& line : profile.table) {
+    // Where a member is not recorded, what is waiting and what is transfer is not known.
+    if (line.row.size_class > kLargeOperation) out.some_large = true;
+    const double peak = line.peak_gbs > 0 ? line.peak_gbs : line.faster_gbs;
+    if (peak <= 0 || line.row.bus_gbs <= 0 || line.row.size_class < kLargeOperation || line.row.whole < line.row.calls)
+      continue;
+    const auto ns = static_cast<double>(line.row.transfer_ns);
+    out.peak_gbs = out.ns == 0 || out.peak_gbs == peak ? peak : 0;
+    out.reach += ns * std::min(1.0, line.row.bus_gbs / peak / kReachablePeak);
+    out.ns += ns;
+    out.gbs += ns * line.row.bus_gbs;
+    if (line.over_sockets) out.socket_ns += ns;
+  }
+  return out;
+}
+
+std::string Gbs(double gbs) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g GB/s", gbs);
+  return text;
+}
+
+void AddSlowTransfers(const TransferReach& large, double transfer, std::vector<Advice>& out) {
+  if (large.ns == 0 || large.reach / large.ns >= 0.5) return;
+  const double gain = transfer * (1 - large.reach / large.ns);
+  if (large.socket_ns > large.ns / 2) {
+    out.push_back({std::string(kFasterTransport),
+                   "NCCL uses TCP sockets; large operations reach a bus bandwidth of " + Gbs(large.gbs / large.ns),
+                   gain, true});
+    return;
+  }
+  out.push_back({"Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)",
+                 "large operations reach " + SmallPercent(kReachablePeak * large.reach / large.ns) +
+                     " of the link's peak" + (large.peak_gbs > 0 ? " (" + Gbs(large.peak_gbs) + ")" : std::string()) +
+                     "; normally they reach about " + Percent(kReachablePeak),
+                 gain, true});
 }
 
 void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
@@ -186,27 +238,9 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   if (profile.pipeline.found) return;  // exposed communication there is the bubble
   const double exposed = ShareOf(profile.mean.exposed_ns, profile.mean.total_ns());
   const double transfer = exposed * (1 - profile.wait_share);
-  constexpr int64_t kLargeOperation = 1 << 20;
-  double reach = 0, time = 0;
-  bool some_large = false;
-  for (const ProfileTableRow& line : profile.table) {
-    // Where a member is not recorded, what is waiting and what is transfer is not known.
-    if (line.row.size_class > kLargeOperation) some_large = true;
-    if (line.share_of_peak <= 0 || line.row.size_class < kLargeOperation || line.row.whole < line.row.calls) continue;
-    const auto ns = static_cast<double>(line.row.transfer_ns);
-    reach += ns * std::min(1.0, line.share_of_peak / kReachablePeak);
-    time += ns;
-  }
-  if (time > 0 && reach / time < 0.5)
-    out.push_back({profile.network == "Socket"
-                       ? std::string(kFasterTransport)
-                       : std::string("Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)"),
-                   "large operations reach " + SmallPercent(kReachablePeak * reach / time) +
-                       " of the link's peak; normally they "
-                       "reach about " +
-                       Percent(kReachablePeak),
-                   transfer * (1 - reach / time), true});
-  if (time == 0 && !some_large && profile.verdict == ProfileVerdict::communication_bound)
+  const TransferReach large = MeasureReach(profile);
+  AddSlowTransfers(large, transfer, out);
+  if (large.ns == 0 && !large.some_large && profile.verdict == ProfileVerdict::communication_bound)
     AddSmallOperations(profile, transfer, out);
   const double compute = ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns());
   const double hideable = std::min(transfer, compute);
@@ -224,8 +258,29 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
        hideable, true});
 }
 
-void AddHost(const TimeBudget& mean, std::vector<Advice>& out) {
-  const int64_t step = mean.total_ns();
+// The mean step, with the idle time of the ranks that keep pace: what a straggler's GPU idles longer is in the cost of
+// the straggler already.
+TimeBudget IdleOfOthers(const ProfileReport& profile) {
+  TimeBudget out = profile.mean;
+  const std::vector<Straggler>& late = profile.stragglers.stragglers;
+  int64_t ranks = 0, host_wait = 0, launch = 0, data_wait = 0;
+  for (const ProfileRank& one : profile.budgets) {
+    if (std::any_of(late.begin(), late.end(), [&](const Straggler& who) { return who.rank == one.rank; })) continue;
+    ++ranks;
+    host_wait += one.mean.host_wait_ns;
+    launch += one.mean.launch_ns;
+    data_wait += one.mean.data_wait_ns;
+  }
+  if (late.empty() || ranks == 0) return out;
+  out.host_wait_ns = std::min(out.host_wait_ns, host_wait / ranks);
+  out.launch_ns = std::min(out.launch_ns, launch / ranks);
+  out.data_wait_ns = std::min(out.data_wait_ns, data_wait / ranks);
+  return out;
+}
+
+void AddHost(const ProfileReport& profile, std::vector<Advice>& out) {
+  const int64_t step = profile.mean.total_ns();
+  const TimeBudget mean = IdleOfOthers(profile);
   out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
                  "the GPU is idle while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
   out.push_back({"Launch work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
@@ -288,7 +343,7 @@ void JudgeProfile(ProfileReport& profile) {
   } else if (mean.total_ns() > 0) {
     JudgeBudget(profile);
     AddCommunication(profile, advice);
-    AddHost(profile.mean, advice);
+    AddHost(profile, advice);
   } else if (!profile.what_if.empty() && profile.what_if.front().valid) {
     JudgeReplay(profile);
   } else if (!profile.table.empty()) {

@@ -61,6 +61,7 @@ class Describer {
     for (const NodeView& node : view_.nodes) out_.nodes.push_back(NodeOf(node));
     for (const CommView& comm : view_.comms) out_.comms.push_back(CommOf(comm));
     FillUses();
+    FindSharedGpus();
     FoldNodes();
     return std::move(out_);
   }
@@ -292,12 +293,27 @@ class Describer {
           gpu.uses.assign(found->second.begin(), found->second.end());
   }
 
+  // By the host that its processes name and the bus ids of its GPUs.
+  void FindSharedGpus() {
+    std::map<std::pair<std::string, std::string>, int> nodes_of;
+    const auto host_of = [&](size_t i) -> std::string {
+      const std::vector<uint32_t>& processes = view_.nodes[i].processes;
+      return processes.empty() ? std::string() : incident_.processes[processes.front()].host;
+    };
+    for (size_t i = 0; i < out_.nodes.size() && i < view_.nodes.size(); ++i)
+      for (const TopologyGpu& gpu : out_.nodes[i].gpus) ++nodes_of[{host_of(i), gpu.bus}];
+    for (size_t i = 0; i < out_.nodes.size() && i < view_.nodes.size(); ++i)
+      for (const TopologyGpu& gpu : out_.nodes[i].gpus)
+        out_.nodes[i].shares_gpus |= !host_of(i).empty() && nodes_of[{host_of(i), gpu.bus}] > 1;
+  }
+
   // Nodes that cannot be told apart but for their names and ranks are drawn once.
   void FoldNodes() {
     std::map<std::string, int> first;
     for (size_t i = 0; i < out_.nodes.size(); ++i) {
       TopologyNode& node = out_.nodes[i];
-      std::string key = node.net + (node.nvlink ? "n" : "") + (node.nvswitch ? "s" : "") + (node.guilty ? "g" : "");
+      std::string key = node.net + (node.nvlink ? "n" : "") + (node.nvswitch ? "s" : "") +
+                        (node.shares_gpus ? "h" : "") + (node.guilty ? "g" : "");
       const auto add = [&](double value) { key += "," + std::to_string(value); };
       for (const TopologyGpu& gpu : node.gpus) {
         key += ";g" + gpu.nearest + gpu.bus;

@@ -35,6 +35,7 @@ struct TopologyNode {
   std::vector<TopologyNic> nics;
   bool nvlink = false, nvswitch = false;
   bool of_file = false;  // `name` is a file that describes a node without naming it
+  bool shares_gpus = false;  // another node has the same GPUs: NCCL_HOSTID makes nodes of the ranks of one host
   bool guilty = false;  // a finding names all of its ranks
   int like = -1;        // the first node with the same hardware and the same use of it; itself where it is the first
 };

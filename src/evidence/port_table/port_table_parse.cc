@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/digit_groups.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 
@@ -80,14 +81,6 @@ constexpr ErrorCounter kErrorCounters[] = {
     {"PortRcvRemotePhysicalErrors", 100, 65535, "packets that were damaged on their way"},
 };
 
-// 2210, 65,535
-std::string WithCommas(int64_t count) {
-  std::string digits = std::to_string(count);
-  if (count >= 10'000)
-    for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 // dev@gpu07:~$ ibstat; [root@gpu07 ~]# rdma link
 std::string_view HostOfPrompt(std::string_view line) {
   const size_t at = line.substr(0, 60).find('@');
@@ -156,7 +149,7 @@ class PortReader {
         counted_any_ = true;
       }
       if (counted_any_ && out_.errors.back().errors.counted.size() < std::size(kErrorCounters))
-        out_.errors.back().errors.counted.push_back(WithCommas(count) + (full ? " or more " : " ") +
+        out_.errors.back().errors.counted.push_back(GroupDigits(std::to_string(count)) + (full ? " or more " : " ") +
                                                     std::string(counter.words));
     }
     return true;

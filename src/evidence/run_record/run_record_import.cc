@@ -86,6 +86,26 @@ int64_t WallOf(const std::string& text) {
   return static_cast<int64_t>(::timegm(&broken)) * 1'000'000'000;
 }
 
+// Somebody pressed Ctrl-C, or a scheduler sent SIGTERM: the job did not fail. A hang that was seen before explains it.
+void AddStopOnRequest(const EndRecord& record, Fragment& out) {
+  if (record.hung || record.exit_code == 0) return;
+  constexpr int64_t kShellBase = 128;
+  const int64_t number = record.stop_signal > 0          ? record.stop_signal
+                         : record.signal > 0             ? record.signal
+                         : record.exit_code > kShellBase ? record.exit_code - kShellBase
+                                                         : 0;
+  const std::string_view name = SignalName(number);
+  Event& event = out.events.emplace_back();
+  event.speaker = kNobody;
+  event.kind = EventKind::scheduler_kill;
+  auto& end = event.Make<OutsideEnd>();
+  end.why = SchedulerKill::signal;
+  end.by = name;
+  event.text = "stopped on request" + (name.empty() ? std::string() : ": " + std::string(name));
+  const int64_t wall_ns = WallOf(record.stop_requested_at.empty() ? record.ended_at : record.stop_requested_at);
+  if (wall_ns > 0) event.wall_ns = wall_ns;
+}
+
 std::string SignalText(int64_t number) {
   const std::string_view name = SignalName(number);
   return "signal " + std::to_string(number) + (name.empty() ? "" : " (" + std::string(name) + ")");
@@ -94,7 +114,8 @@ std::string SignalText(int64_t number) {
 // What the shell would have seen of the whole command. It is no rank's end: it counts where nothing else tells one. The
 // file is one long line: the file is cited, and not its line.
 void AddRunEnd(const EndRecord& record, Fragment& out) {
-  if (!record.ended || record.stopped_on_request) return;
+  if (!record.ended) return;
+  if (record.stopped_on_request) return AddStopOnRequest(record, out);
   Event& event = out.events.emplace_back();
   event.speaker = kNobody;
   if (record.exit_code == 0) {

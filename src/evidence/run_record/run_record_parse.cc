@@ -47,6 +47,10 @@ bool ParseRunEnd(std::string_view text, EndRecord* record) {
   record->ended = !record->ended_at.empty() && record->exit_code >= 0;
   const JsonValue* asked = root.Find("stopped_on_request");
   record->stopped_on_request = asked != nullptr && asked->boolean;
+  record->stop_signal = IntOf(root, "stop_signal", 0);
+  record->stop_requested_at = TextOf(root, "stop_requested");
+  const JsonValue* hangs = root.Find("hangs");
+  record->hung = hangs != nullptr && !hangs->items.empty();
   return true;
 }
 

@@ -31,7 +31,10 @@ struct EndRecord {
   std::string ended_at;             // 2026-11-17T17:03:51.655911415Z
   int64_t exit_code = -1;           // 128 and more: 128 + the signal
   int64_t signal = 0;               // 0: it exited by itself
-  bool stopped_on_request = false;  // by whoever watched it: no failure of its own
+  bool stopped_on_request = false;  // no failure of its own: a signal to tacet run, or its --on-hang kill
+  bool hung = false;                // the watch saw a hang before that
+  int64_t stop_signal = 0;          // by which it was asked; 0 where that is not recorded
+  std::string stop_requested_at;    // as ended_at
 };
 
 // False where the text is no manifest of a run.

@@ -83,13 +83,29 @@ TEST(RunRecord, AManifestTellsHowTheRunEnded) {
   EXPECT_EQ(well.events[0].kind, EventKind::process_finished);
 }
 
-TEST(RunRecord, ARunThatGoesOnOrWasStoppedOnRequestFailedNowhere) {
+TEST(RunRecord, ARunThatGoesOnFailedNowhere) {
   EXPECT_TRUE(
       Read(R"({"schema":"tacet.manifest.v1","kind":"run","ended":null,"exit_code":null,"signal":0})").events.empty());
-  EXPECT_TRUE(Read(R"({"schema":"tacet.manifest.v1","kind":"run","ended":"2026-11-17T17:03:51Z","exit_code":130,)"
-                   R"("signal":2,"stopped_on_request":true})")
-                  .events.empty());
   EXPECT_TRUE(Read(R"({"schema":"tacet.manifest.v1","kind":"collect","exit_code":1})").events.empty());
+}
+
+TEST(RunRecord, ARunThatWasStoppedOnRequestWasEndedFromOutside) {
+  const std::string head = R"({"schema":"tacet.manifest.v1","kind":"run","ended":"2026-11-17T17:03:51Z",)";
+  const Fragment interrupted = Read(head + R"("exit_code":1,"signal":0,"stopped_on_request":true,"stop_signal":2,)" +
+                                    R"("stop_requested":"2026-11-17T17:03:41.5Z","hangs":[]})");
+  ASSERT_EQ(interrupted.events.size(), 1u);
+  EXPECT_EQ(interrupted.events[0].kind, EventKind::scheduler_kill);
+  EXPECT_EQ(interrupted.events[0].As<OutsideEnd>().why, SchedulerKill::signal);
+  EXPECT_EQ(interrupted.events[0].As<OutsideEnd>().by, "SIGINT");
+  EXPECT_EQ(interrupted.events[0].wall_ns, 1794935021000000000);
+  // Manifests that do not tell the signal: it is the one that ended the job.
+  const Fragment older = Read(head + R"("exit_code":143,"signal":15,"stopped_on_request":true})");
+  ASSERT_EQ(older.events.size(), 1u);
+  EXPECT_EQ(older.events[0].As<OutsideEnd>().by, "SIGTERM");
+  // Where a hang had been seen, or the job ended well, the request explains nothing.
+  EXPECT_TRUE(Read(head + R"("exit_code":137,"signal":9,"stopped_on_request":true,"hangs":[{"folder":"hang-1"}]})")
+                  .events.empty());
+  EXPECT_TRUE(Read(head + R"("exit_code":0,"signal":0,"stopped_on_request":true,"stop_signal":15})").events.empty());
 }
 
 TEST(RunRecord, KnowsOurOwnAnswersAndReadsNothingFromThem) {

@@ -19,6 +19,7 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.how = record.subject;
   if (record.kind == TorchLogKind::process_killed) {
     end.sentence = record.object;
+    end.with_step = record.with_step;
     return end;
   }
   std::string_view digits = record.object;

@@ -83,6 +83,14 @@ TEST(TorchLogLauncher, TellsPreemptionAndNodeFailureFromATimeLimit) {
   EXPECT_TRUE(EventsOf(fragment, EventKind::job_time_limit).empty());
 }
 
+TEST(TorchLogLauncher, AStepThatIsCancelledWithoutAReasonEndsItsProcesses) {
+  const std::string head = "slurmstepd: error: *** STEP 37.0 ON n5 CANCELLED AT 2021-03-15T18:00:46 ";
+  const Fragment plain = ReadText(head + "***\n", "slurm-37.out");
+  EXPECT_TRUE(OneEvent(plain, EventKind::process_killed).As<ProcessEnd>().with_step);
+  const Fragment reason = ReadText(head + "DUE TO PREEMPTION ***\n", "slurm-37.out");
+  EXPECT_FALSE(OneEvent(reason, EventKind::process_killed).As<ProcessEnd>().with_step);
+}
+
 TEST(TorchLogLauncher, TellsTheNodeThatFailed) {
   const Fragment fragment = ReadText("srun: error: Node failure on node7\n", "slurm-37.out");
   EXPECT_EQ(OneEvent(fragment, EventKind::node_failed).As<NodeFailure>().node, "node7");

@@ -91,6 +91,7 @@ struct TorchLogRecord {
   bool peer_is_self = false;  // "from this local rank"
   bool of_itself = false;     // end of a process: its own words, whoever may have told the host before
   bool of_pod = false;        // end of a process: a pod's, as Kubernetes tells it
+  bool with_step = false;     // end of a process: with its step or job, for which no reason is given
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
   bool in_thread = false;     // exception: it ended a thread, and the program goes on

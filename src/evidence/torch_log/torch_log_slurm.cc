@@ -70,7 +70,8 @@ LineUse ReadTaskEnd(const LogLine& line, std::string_view text, RecordList& out)
 // slurmstepd: error: *** JOB 608 ON node7 CANCELLED AT 2022-08-12T02:06:12 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR
 // DETAILS ***
 LineUse ReadCancelled(const LogLine& line, RecordList& out) {
-  std::string_view reason = After(line.text, "DUE TO ").value_or("CANCELLED");
+  const auto told_reason = After(line.text, "DUE TO ");
+  std::string_view reason = told_reason.value_or("CANCELLED");
   reason = Trim(reason.substr(0, std::min(reason.find("***"), reason.find(','))));
   TorchLogKind kind = TorchLogKind::process_killed;
   if (reason.starts_with("TIME LIMIT")) kind = TorchLogKind::job_time_limit;
@@ -78,6 +79,7 @@ LineUse ReadCancelled(const LogLine& line, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(kind, line, reason);
   if (!is_new) return LineUse::understood;
   if (auto time = After(line.text, "CANCELLED AT ")) TakeDatedTime(*time, &record->time);
+  record->with_step = kind == TorchLogKind::process_killed && !told_reason;
   if (auto host = After(line.text, " ON ")) record->host = Capped(TakeWord(*host), 200);
   // The node before "CANCELLED" is the one that prints, not the one that failed.
   record->subject = kind == TorchLogKind::node_failed ? std::string() : Capped(reason, 100);
