@@ -182,10 +182,17 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
     needed += static_cast<double>(row.transfer_ns) * std::min(1.0, line.share_of_peak);
     taken += static_cast<double>(row.transfer_ns);
   }
-  if (unusable > 0)
+  if (unusable > 0) {
     profile.remarks.push_back(
         "the recorded times of " + std::to_string(unusable) + (unusable == 1 ? " call" : " calls") +
         " cannot be right (more data than any link carries): they are not used, and shown as \"?\"");
+    const bool exchanges = std::any_of(incident.measurements.begin(), incident.measurements.end(),
+                                       [](const Measurement& one) { return IsPointToPoint(one.op); });
+    if (exchanges)
+      profile.remarks.back() +=
+          ". NCCL before 2.31 reports wrong kernel times to its profiler once ranks send to and receive from each "
+          "other in one group, as an all-to-all does; flight records with TORCH_NCCL_ENABLE_TIMING=1 are right there";
+  }
   if (busy > 0) profile.wait_share = wait / busy;
   if (taken > 0) profile.communication_efficiency = needed / taken;
   profile.table_by_role = SumByRole(profile.table);
