@@ -101,7 +101,7 @@ constexpr Refusal kRefusals[] = {
      {"See which one is loaded: ldd, or LD_DEBUG=libs; remove the other libnccl from LD_LIBRARY_PATH.",
       "Install the nvidia-nccl package that belongs to this PyTorch."}},
     {"oneccl-workers",
-     "oneCCL could not start its worker threads",
+     "the worker threads of oneCCL could not be started",
      {"Give it cores that the process may use: compare CCL_WORKER_AFFINITY and CCL_WORKER_COUNT with taskset -cp PID, "
       "or unset them; two processes on one host need different cores.",
       "Raise the limit of threads if it is small: ulimit -u.",
