@@ -127,21 +127,21 @@ TEST(PcieFault, CorrectedErrorsAreARemarkAndOthersAreNot) {
   EXPECT_TRUE(Mentions(finding.headline, "0000:81:00.0")) << finding.headline;
 }
 
-TEST(PcieFault, OfAPortAndTheGpuBehindItTheGpuIsNamed) {
+Incident PortAndCard(bool of_gpu) {
   HardwareError port;
   port.device = "0000:80:02.0";
   port.severity = ErrorSeverity::fatal;
   port.times = 3;
   Incident incident = WithEvent(EventKind::pcie_error, port);
-  HardwareError gpu = port;
-  gpu.device = "0000:83:00.0";
-  gpu.times = 1;
-  Event event = incident.events.front();
-  event.detail = gpu;
-  incident.events.push_back(event);
-  EXPECT_TRUE(Mentions(JudgedCase(Incident(incident)).Only("pcie-fault").headline, "the device 0000:80:02.0"));
-  incident.events.back().Make<HardwareError>().of_gpu = true;
-  EXPECT_TRUE(Mentions(JudgedCase(std::move(incident)).Only("pcie-fault").headline, "the GPU 0000:83:00.0"));
+  Event card = incident.events.front();
+  card.detail = HardwareError{"0000:83:00.0", ErrorSeverity::fatal, 1, of_gpu};
+  incident.events.push_back(std::move(card));
+  return incident;
+}
+
+TEST(PcieFault, OfAPortAndTheGpuBehindItTheGpuIsNamed) {
+  EXPECT_TRUE(Mentions(JudgedCase(PortAndCard(false)).Only("pcie-fault").headline, "the device 0000:80:02.0"));
+  EXPECT_TRUE(Mentions(JudgedCase(PortAndCard(true)).Only("pcie-fault").headline, "the GPU 0000:83:00.0"));
 }
 
 template <class Detail>
