@@ -13,7 +13,7 @@ TEST(ToldWords, ALineOfAProgramReportsAnError) {
        {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "job-master-0   0/2   CrashLoopBackOff   8   2m41s",
         "Pod: team.job-worker-0 exited with code 1", "[c10d] read: socket timed out after 1800000ms",
-        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0", "launcher error: 10.0.0.3 does not answer"})
+        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0", "agent error: 10.0.0.3:29500 unreachable"})
     EXPECT_TRUE(ReportsError(line)) << line;
 }
 

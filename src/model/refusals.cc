@@ -136,7 +136,7 @@ constexpr Refusal kRefusals[] = {
       "Check the last checkpoint before you start again: the file that was being written is incomplete."},
      true},
     {"file-not-created",
-     "a file to be written cannot be created: its folder is missing, nobody may write there, or the disk is full",
+     "a file to be written cannot be created: its folder is missing or may not be written to, or the disk is full",
      {"On the host that reports it: ls -ld of the folder, df -h and df -i PATH, and the quota.",
       "A relative path counts from the folder in which each rank was started; create the folder on rank 0 before the "
       "first checkpoint, and let the others wait for it."},
