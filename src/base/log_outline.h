@@ -91,6 +91,7 @@ struct LogOutline {
   std::vector<int32_t> ranks;  // that lines name as the ones that print them; sorted
   int64_t world = -1;          // of these ranks
   std::vector<LineOfRank> last_of_ranks;  // sorted
+  std::vector<LineOfRank> joining;        // by which processes say as which rank they join; in the order of lines
   std::vector<LineOfRank> at_work;        // the last line of a rank by which it is further than by one before; sorted
   Milestone saved;                        // the last checkpoint that was saved
   Milestone trained;                      // training is done; what follows is its end

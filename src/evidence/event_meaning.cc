@@ -45,6 +45,7 @@ bool TellsWaitForOthers(std::string_view text) {
 }
 
 bool IsOfAscend(std::string_view text) {
+  if (Contains(text, "synapse error")) return false;  // Gaudi's library has the same name
   return ContainsAny(text, {"NPU function error", "NPU error, error code", "HCCL", "EI00", "EJ00", "Hccl",
                             "Notify register", " acl api failed", "aicore", "AI core", "vector core",
                             "NPU warning, error code", "EE1002", "rtDeviceSynchronize", "rtStreamSynchronize"});
@@ -57,6 +58,9 @@ Library LibraryOf(const Event& event) {
   if (event.Means(Meaning::of_ascend) || Contains(result, "HCCL")) return Library::hccl;
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ")) return Library::neuron;
+  if (Contains(result, "NVSHMEM") ||
+      ContainsAny(text, {"nvshmem", "ibgda.cpp:", "ibrc.cpp:", "on the specified memory type", "connect EPS failed"}))
+    return Library::nvshmem;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
                          "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ", "RESOURCE_EXHAUSTED: "}))
     return Library::jax;
@@ -100,6 +104,7 @@ bool MayBeOfALibrary(EventKind kind) {
     case EventKind::store_unreachable:
     case EventKind::connection_lost:
     case EventKind::connect_failed:
+    case EventKind::rdma_failed:
     case EventKind::port_in_use: return true;
     default: return false;
   }
@@ -324,6 +329,7 @@ void ReadGid(Event& event) {
 
 void ReadNcclWarning(Event& event) {
   auto& warning = event.Make<Warning>();
+  if (warning.id == "ib-modify-qp-failed") event.library = LibraryOf(event);
   event.Set(Meaning::host_memory, warning.id == "host-memory-exhausted");
   event.Set(Meaning::no_interface, warning.id == "socket-no-interface" || warning.id == "peer-address-missing");
   event.Set(Meaning::duplicate_gpu, warning.id == "duplicate-gpu");
@@ -344,6 +350,9 @@ void ReadNcclWarning(Event& event) {
   constexpr int64_t kNoSpace = 28;
   if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "No space left on device"))
     warning.number = kNoSpace;
+  constexpr int64_t kDenied = 13;
+  if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "Permission denied"))
+    warning.number = kDenied;
   event.Set(Meaning::refused, warning.id == "connect-failed" && Contains(event.text, "refused"));
   // "... from peer 10.0.0.5<34567> with status=12"
   if (const auto peer = After(event.text, "peer "); peer && warning.object.empty() && warning.id.starts_with("ib-"))

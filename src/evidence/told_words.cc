@@ -284,6 +284,24 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
   event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
+// "class_error: 99.64", "val error: 0.231": a measure, and no address
+bool IsFigure(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size() && IsDigit(text[at])) ++at;
+  if (at == 0 || at >= text.size() || text[at] != '.') return false;
+  const size_t fraction = ++at;
+  while (at < text.size() && IsDigit(text[at])) ++at;
+  return at > fraction && (at == text.size() || (text[at] != '.' && text[at] != ':'));
+}
+
+// "Error: ", "error: " before anything but a measure
+bool HasErrorWord(std::string_view line) {
+  constexpr std::string_view kWord = "rror: ";
+  for (size_t at = line.find(kWord); at != std::string_view::npos; at = line.find(kWord, at + 1))
+    if (!IsFigure(Trim(line.substr(at + kWord.size())))) return true;
+  return false;
+}
+
 }  // namespace
 
 bool ReportsError(std::string_view line) {
@@ -297,9 +315,9 @@ bool ReportsError(std::string_view line) {
     return true;
   if (HasFailedCode(line)) return true;
   if (IsSentence(line)) return false;
-  const bool shaped = HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") ||
-                      ContainsAny(line, {"Error: ", "error: ", " Error ", "Failed to ", "failed to ",
-                                         "failed: ", "failed with ", "timed out after "});
+  const bool shaped =
+      HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") || HasErrorWord(line) ||
+      ContainsAny(line, {" Error ", "Failed to ", "failed to ", "failed: ", "failed with ", "timed out after "});
   return shaped && !ContainsAny(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
 }
 

@@ -13,7 +13,7 @@ TEST(ToldWords, ALineOfAProgramReportsAnError) {
        {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "job-master-0   0/2   CrashLoopBackOff   8   2m41s",
         "Pod: team.job-worker-0 exited with code 1", "[c10d] read: socket timed out after 1800000ms",
-        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0"})
+        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0", "agent error: 10.0.0.3:29500 unreachable"})
     EXPECT_TRUE(ReportsError(line)) << line;
 }
 
@@ -23,7 +23,8 @@ TEST(ToldWords, ALessOrASentenceIsNoError) {
         "worker exited with code 0", "WARNING: 3 samples failed to decode and were skipped", "errors: 0, warnings: 0",
         "[W1210 11:04:01.455238000 TCPStore.cpp:347] [c10d] TCP client failed to connect/validate to host a:1 - "
         "retrying",
-        "I get an error: what does it mean and how can it be avoided", "step 10 loss 2.1"})
+        "I get an error: what does it mean and how can it be avoided", "step 10 loss 2.1",
+        "Epoch: [0] lr: 0.0001 class_error: 98.71 loss: 61.0 (61.0)", "top1 error: 0.231"})
     EXPECT_FALSE(ReportsError(line)) << line;
 }
 

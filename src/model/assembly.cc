@@ -157,6 +157,7 @@ class JobBuilder {
             &outline.saved.source, &outline.trained.source, &outline.served.source, &outline.stopped.source})
         place->file = file;
       for (LineOfRank& one : outline.last_of_ranks) one.source.file = file;
+      for (LineOfRank& one : outline.joining) one.source.file = file;
       for (LineOfRank& one : outline.at_work) one.source.file = file;
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;

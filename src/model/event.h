@@ -157,7 +157,7 @@ enum class Meaning : uint8_t {
 
 // Whose words a message is, where they differ from NCCL's and PyTorch's.
 // server: vLLM, SGLang
-enum class Library : uint8_t { not_told, hccl, oneccl, jax, tensorflow, paddle, mpi, neuron, server };
+enum class Library : uint8_t { not_told, hccl, oneccl, jax, tensorflow, paddle, mpi, neuron, server, nvshmem };
 
 // Whose GPU it is, by the words of a message: tools and settings of one maker are of no use for another's.
 enum class GpuMaker : uint8_t { not_told, amd, intel };

@@ -190,6 +190,7 @@ struct NcclError {
   std::string result;  // its name
   std::string reason;  // what NCCL says of it
   std::string cure;    // and what to do about it, where the library says so (Ascend's "Solution:")
+  bool of_socket = false;  // the call that failed was one on a socket
 };
 
 struct StoreWait {
@@ -363,6 +364,7 @@ struct HardwareError {
   std::string device;  // the PCI address, or the memory controller
   ErrorSeverity severity = ErrorSeverity::not_told;
   int64_t times = -1;
+  bool of_gpu = false;  // the driver of a GPU tells it of its own device
 };
 
 struct HungTask {
@@ -439,6 +441,7 @@ enum class RdmaFault : uint8_t {
   protection,     // the adapter's access was refused: ACS, IOMMU, a wrong key
   no_device,      // the device file cannot be opened
   queues,         // a queue pair, a completion queue or a protection domain cannot be created
+  doorbell,       // the GPU cannot be given the adapter's doorbell, which it rings itself (IBGDA)
 };
 
 struct RdmaFailure {

@@ -423,6 +423,7 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"Call to posix_fallocate failed", "", "shm-extend-failed"},
     {"Error while creating shared memory segment", "", "shm-extend-failed"},
     {"Error while ", "shared memory segment", "shm-open-failed"},
+    {"Call to shm_open failed", "", "shm-open-failed"},
     {"Error: Could not map", "", "shm-open-failed"},
     {"Could not map ", "", "shm-open-failed"},
     {"Error: failed to create shared memory", "", "shm-open-failed"},

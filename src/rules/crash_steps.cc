@@ -5,6 +5,7 @@
 
 #include "model/nccl_warnings.h"
 #include "rules/end_advice.h"
+#include "rules/end_sentence.h"
 #include "rules/library_words.h"
 #include "rules/open_finding.h"
 #include "rules/refusal_finding.h"
@@ -54,6 +55,15 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
         return {CapitalStep(known->advice),
                 "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results of "
                 "its calls."};
+      if (const Event* behind = told.kind == EventKind::nccl_error ? WarningBehind(facts, told) : nullptr)
+        if (const NcclWarning* known = FindNcclWarning(behind->As<Warning>().id); known && !known->advice.empty())
+          return {CapitalStep(known->advice), "Look at the output of the peers for an earlier error."};
+      if (told.As<NcclError>().of_socket)
+        return {
+            "Look at the output of the peers for an earlier error: one that has ended, or has not started yet, cannot "
+            "be reached.",
+            "Compare the addresses in the 'Bootstrap: Using' lines of all hosts: each must be reachable from the "
+            "others (ping, nc -zv). NCCL_SOCKET_IFNAME chooses the interface; open the ports between the nodes."};
       return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
                   ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
                     "of its calls."

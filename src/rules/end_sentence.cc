@@ -97,6 +97,8 @@ std::string ResultWords(const NcclError& error, bool amd) {
   if (error.code == 1)
     return amd ? ": unhandled cuda error (a HIP call of RCCL's own failed)"
                : ": unhandled cuda error (a CUDA call of NCCL's own failed)";
+  if (error.code == 2 && error.of_socket)
+    return ": unhandled system error (a socket operation failed: a connection to another process)";
   if (error.code == 2) return ": unhandled system error (a socket, memory or file operation failed)";
   return error.result.empty() ? "" : " with " + error.result;
 }
@@ -140,12 +142,18 @@ const Event& LowestOverdue(const Case& facts, const Event& timeout) {
 }  // namespace
 
 const Event* WarningBehind(const Case& facts, const Event& error) {
+  // A code that is passed on right below a warning is what the warning speaks of, unless that tells what a peer did.
+  constexpr uint32_t kRightBelow = 1;
+  const auto speaks_of_it = [&](const Event& event) {
+    if (event.kind != EventKind::nccl_warning || event.speaker != error.speaker) return false;
+    if (event.source.file != error.source.file || event.source.line > error.source.line) return false;
+    const auto& warning = event.As<Warning>();
+    return warning.id == "other" ||
+           (warning.role != NcclWarningRole::secondary && error.source.line - event.source.line <= kRightBelow);
+  };
   const Event* last = nullptr;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "other" && event.speaker == error.speaker &&
-        event.source.file == error.source.file && event.source.line <= error.source.line &&
-        (!last || event.source.line > last->source.line))
-      last = &event;
+    if (speaks_of_it(event) && (!last || event.source.line > last->source.line)) last = &event;
   return last;
 }
 

@@ -127,6 +127,23 @@ TEST(PcieFault, CorrectedErrorsAreARemarkAndOthersAreNot) {
   EXPECT_TRUE(Mentions(finding.headline, "0000:81:00.0")) << finding.headline;
 }
 
+Incident PortAndCard(bool of_gpu) {
+  HardwareError port;
+  port.device = "0000:80:02.0";
+  port.severity = ErrorSeverity::fatal;
+  port.times = 3;
+  Incident incident = WithEvent(EventKind::pcie_error, port);
+  Event card = incident.events.front();
+  card.detail = HardwareError{"0000:83:00.0", ErrorSeverity::fatal, 1, of_gpu};
+  incident.events.push_back(std::move(card));
+  return incident;
+}
+
+TEST(PcieFault, OfAPortAndTheGpuBehindItTheGpuIsNamed) {
+  EXPECT_TRUE(Mentions(JudgedCase(PortAndCard(false)).Only("pcie-fault").headline, "the device 0000:80:02.0"));
+  EXPECT_TRUE(Mentions(JudgedCase(PortAndCard(true)).Only("pcie-fault").headline, "the GPU 0000:83:00.0"));
+}
+
 template <class Detail>
 void AddListed(Incident& incident, EventKind kind, Detail detail) {
   Event& event = incident.events.emplace_back();

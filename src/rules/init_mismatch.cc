@@ -272,11 +272,56 @@ void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
 
 }  // namespace
 
+// Each rank that joins is there as often as the others, more than once, and the higher ones are not: two nodes number
+// their processes alike. Where anything else was printed after it, another run may have begun in the same output.
+static bool IsNumberedAlike(const Case& facts, const LogOutline& outline, std::map<int32_t, int>& times) {
+  constexpr uint32_t kLinesOfTheEnd = 3;
+  if (outline.joining.empty() || outline.world <= 0) return false;
+  for (const LineOfRank& one : outline.joining) ++times[one.rank];
+  const int often = times.begin()->second;
+  const auto alike = [&](const auto& one) { return one.second == often; };
+  if (often < 2 || !std::all_of(times.begin(), times.end(), alike)) return false;
+  if (static_cast<int64_t>(times.size()) * often > outline.world) return false;
+  const SourceRef &first = outline.joining.front().source, &last = outline.joining.back().source;
+  if (outline.last_source.line > last.line + kLinesOfTheEnd) return false;
+  return std::none_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    return event.source.file == first.file && event.source.line > first.line && event.source.line < last.line;
+  });
+}
+
+static void JudgeNumbering(const Case& facts, RuleAnswer& answer) {
+  for (const LogOutline& outline : facts.incident.outlines) {
+    std::map<int32_t, int> times;
+    if (!IsNumberedAlike(facts, outline, times)) continue;
+    std::vector<Rank> ranks;
+    for (const auto& one : times) ranks.push_back(Rank{one.first});
+    const int often = times.begin()->second;
+    Finding finding;
+    finding.cause = "init-mismatch";
+    finding.status = Status::hang;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.headline = RankWords(ranks) + " of " + std::to_string(outline.world) + " joined " +
+                       (often == 2 ? "twice" : std::to_string(often) + " times") +
+                       ", and no line is from the others: " + std::to_string(often) +
+                       " nodes number their processes alike, so that setup never completes";
+    const LineOfRank& first = outline.joining.front();
+    finding.evidence.push_back({first.source, first.text, "a rank that joins more than once"});
+    finding.fix = {
+        "Let the launcher of the cluster start every process: with Slurm as many tasks per node as GPUs "
+        "(--ntasks-per-node), and srun before the program; then the framework starts none by itself.",
+        "Otherwise set NODE_RANK, MASTER_ADDR and MASTER_PORT on every node: NODE_RANK must differ between nodes."};
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 static RuleAnswer JudgeInitMismatch(const Case& facts) {
   RuleAnswer answer;
   JudgeWarnings(facts, answer);
   if (answer.findings.empty()) JudgeCrowd(facts, answer);
   if (answer.findings.empty()) JudgeMissingGpus(facts, answer);
+  if (answer.findings.empty()) JudgeNumbering(facts, answer);
   return answer;
 }
 
@@ -284,7 +329,7 @@ extern const Rule kInitMismatchRule;
 const Rule kInitMismatchRule = {
     "init-mismatch",
     "The ranks' setup is inconsistent",
-    "NCCL logs",
+    "NCCL logs, or the program's output",
     "Ranks joined with different views of the job: a different world size, different NCCL builds, one rank number "
     "twice, two ranks on one GPU, or more ranks than GPUs.",
     "A missing rank and a missing interface leave the others waiting without such a message.",

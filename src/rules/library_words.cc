@@ -14,6 +14,7 @@ std::string_view LibraryName(Library library) {
     case Library::paddle: return "Paddle";
     case Library::mpi: return "MPI";
     case Library::neuron: return "Neuron's collectives";
+    case Library::nvshmem: return "NVSHMEM";
     case Library::server:
     case Library::not_told: break;
   }
@@ -84,6 +85,11 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
               "See which providers libfabric has: fi_info -l; set FI_PROVIDER_PATH to theirs, or choose one with "
               "FI_PROVIDER (tcp as a test).",
               "Run again with CCL_LOG_LEVEL=info, and source the same oneAPI environment on all hosts."};
+    case Library::nvshmem:
+      return {"Run again with NVSHMEM_DEBUG=INFO: the lines above the error then name the adapter and the call.",
+              "Check that the adapters are visible to the process (ibv_devinfo), and restrict NVSHMEM to those of the "
+              "job's network with NVSHMEM_HCA_LIST.",
+              "Look at the output of the peers for an earlier error."};
     default: return {};
   }
 }
@@ -114,6 +120,7 @@ std::string LibraryCapture(Library library) {
       return "the output of every process from the start, with the launcher's list of processes and hosts";
     case Library::neuron: return "the output of every process with NEURON_RT_LOG_LEVEL=INFO";
     case Library::paddle: return "the log of every trainer (log/workerlog.N), and the kernel log (dmesg -T)";
+    case Library::nvshmem: return "the output of every rank with NVSHMEM_DEBUG=INFO";
     case Library::server:
     case Library::not_told: break;
   }

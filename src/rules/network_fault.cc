@@ -130,8 +130,11 @@ std::string ConnectWords(const Event& lead, const ToldEvents& told) {
     return "GID index " + std::to_string(warning.gid_index) + (port.empty() ? "" : " of " + port) + " is empty " +
            (only_host ? "on " : "in ") + TellerWords(told) + ", so that the adapter cannot be connected" +
            RankUnknownWords(told);
-  return "two network adapters cannot be connected: ibv_modify_qp fails " + std::string(only_host ? "on " : "in ") +
-         TellerWords(told) + (port.empty() ? "" : " (" + port + ")") + RankUnknownWords(told);
+  return "two network adapters cannot be connected: " +
+         std::string(lead.library == Library::nvshmem ? "NVSHMEM cannot set up a queue pair "
+                                                      : "ibv_modify_qp fails ") +
+         (only_host ? "on " : "in ") + TellerWords(told) + (port.empty() ? "" : " (" + port + ")") +
+         RankUnknownWords(told);
 }
 
 // A call on the host itself fails, before anything is sent.
@@ -202,11 +205,14 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "every "
         "rail is a network of its own, set NCCL_CROSS_NIC=0."};
   if (IsWarning(lead, "ib-modify-qp-failed")) {
+    const bool nvshmem = lead.library == Library::nvshmem;
     std::vector<std::string> steps = {
-        "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and NCCL_IB_GID_INDEX: the index must name a "
-        "RoCE v2 address of the same kind on every host.",
-        "Check that the two subnets reach each other: ping -I INTERFACE from one adapter's address to the other's. "
-        "Where every rail is a network of its own, set NCCL_CROSS_NIC=0."};
+        "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and " +
+            std::string(nvshmem ? "NVSHMEM_IB_GID_INDEX" : "NCCL_IB_GID_INDEX") +
+            ": the index must name a RoCE v2 address of the same kind on every host.",
+        "Check that the two subnets reach each other: ping -I INTERFACE from one adapter's address to the other's. " +
+            std::string(nvshmem ? "NVSHMEM_HCA_LIST names the adapters that may be used."
+                                : "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.")};
     constexpr int64_t kNoSuchDevice = 19;
     if (lead.As<Warning>().number == kNoSuchDevice)
       steps.insert(steps.begin(),

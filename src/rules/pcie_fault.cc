@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,8 +42,11 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
   }
   if (devices.empty()) return answer;
   const auto worst = std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
-    return std::pair(SeverityOfPcie(*a.second.worst), a.second.times) <
-           std::pair(SeverityOfPcie(*b.second.worst), b.second.times);
+    // Of a port and of the GPU behind it the GPU matters.
+    const auto weight = [](const PcieDevice& one) {
+      return std::tuple(SeverityOfPcie(*one.worst), one.worst->As<HardwareError>().of_gpu, one.times);
+    };
+    return weight(a.second) < weight(b.second);
   });
   const auto& [place, device] = *worst;
   const ErrorSeverity severity = SeverityOfPcie(*device.worst);
@@ -59,7 +63,8 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
     finding.status = Status::undetermined;
   }
   finding.headline = "the kernel reports " + std::string(PcieSeverityWord(severity, device.times == 1)) +
-                     " at the device " + place.second + (place.first.empty() ? "" : " on " + place.first) +
+                     (device.worst->As<HardwareError>().of_gpu ? " at the GPU " : " at the device ") + place.second +
+                     (place.first.empty() ? "" : " on " + place.first) +
                      (device.times > 1 ? " (" + std::to_string(device.times) + " times)" : "") +
                      (corrected ? ": the link still works and retransmits what was lost" : "");
   if (devices.size() > 1)

@@ -64,6 +64,8 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event, const Event* lim
              std::to_string(told.code) +
              (told.code == kNoMemory ? ": memory, or a resource of the adapter, is exhausted)" : ")");
     }
+    case RdmaFault::doorbell:
+      return "the GPU cannot use the InfiniBand adapter's doorbell, which the IBGDA transport of NVSHMEM needs";
     case RdmaFault::unknown: break;
   }
   return "memory cannot be registered with the InfiniBand adapter";
@@ -74,11 +76,12 @@ std::string_view RdmaProof(const Event& event) {
   switch (RdmaFaultOf(event)) {
     case RdmaFault::no_device: return "the adapter cannot be opened";
     case RdmaFault::queues: return "the adapter refuses a queue";
+    case RdmaFault::doorbell: return "the adapter's doorbell cannot be mapped";
     default: return "the adapter cannot use the memory it is given";
   }
 }
 
-std::vector<std::string> RdmaAdvice(RdmaFault fault) {
+std::vector<std::string> RdmaAdvice(RdmaFault fault, Library library) {
   switch (fault) {
     case RdmaFault::locked_memory:
       return {
@@ -90,7 +93,10 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault) {
       return {
           "On that host: lsmod | grep peermem; modprobe nvidia_peermem (or use DMA-BUF: open driver, Linux 5.12 or "
           "newer).",
-          "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that this is the cause; it is slower."};
+          library == Library::nvshmem
+              ? "See which adapters are skipped in this way: one that is left must be in the job's network "
+                "(NVSHMEM_HCA_LIST)."
+              : "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that this is the cause; it is slower."};
     case RdmaFault::protection:
       return {
           "On that host: dmesg | grep -iE 'dmar|amd-vi|iommu'; lspci -vvv | grep ACSCtl: 'ReqRedir+' above a GPU or "
@@ -107,6 +113,13 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault) {
           "On that host: ulimit -l inside the job (queues take locked memory); ibv_devinfo -v shows max_qp and max_cq.",
           "Look for other jobs or left-over processes that hold the adapter's queues: rdma resource show.",
           "Look at the adapter's driver in the kernel log: dmesg -T | grep -iE 'mlx5|infiniband'."};
+    case RdmaFault::doorbell:
+      return {
+          "Load the NVIDIA driver with NVreg_EnableStreamMemOPs=1 and NVreg_RegistryDwords=\"PeerMappingOverride=1;\" "
+          "(in /etc/modprobe.d, then reboot); /proc/driver/nvidia/params shows what is set.",
+          "Container: give it /dev/infiniband and the capability IPC_LOCK; if it works only with --privileged, the "
+          "permissions of the container are the reason.",
+          "Test without IBGDA: NVSHMEM_IB_ENABLE_IBGDA=0, where the program allows it."};
     case RdmaFault::unknown: break;
   }
   return {};
@@ -138,7 +151,7 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   const bool guessed = fault == RdmaFault::unknown || (fault == RdmaFault::locked_memory && !limit);
   finding.confidence = guessed ? Confidence::likely : Confidence::certain;
   finding.headline = RdmaFaultWords(fault, *lead, limit) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
-  finding.fix = RdmaAdvice(fault);
+  finding.fix = RdmaAdvice(fault, lead->library);
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.push_back(
         "If ulimit -l is unlimited inside the job: dmesg -T | grep -iE 'mlx5|peermem|iommu|dmar' on that host, and "

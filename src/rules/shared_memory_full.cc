@@ -48,6 +48,41 @@ static bool IsRefusedByCuda(const Case& facts, const Event& told) {
   });
 }
 
+// include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied
+static bool IsDenial(const Event& event) {
+  constexpr int64_t kDenied = 13;
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().id.starts_with("shm-") &&
+         event.As<Warning>().number == kDenied;
+}
+
+// The system's answer stands in that line, or in one just above it: "Error while creating shared memory segment ...".
+static bool IsDenied(const Case& facts, const Event& told) {
+  if (IsDenial(told)) return true;
+  if (told.kind != EventKind::nccl_warning || told.As<Warning>().number > 0) return false;
+  constexpr uint32_t kLinesBefore = 3;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    return IsDenial(event) && event.source.file == told.source.file && event.speaker == told.speaker &&
+           event.source.line < told.source.line && told.source.line - event.source.line <= kLinesBefore;
+  });
+}
+
+// No cause of its own: there is space, and the process may not use it.
+static Finding DeniedFinding(const Case& facts, const ToldEvents& denied) {
+  Finding finding = ToldFinding(facts, "", denied, "the system refused it");
+  finding.confidence = Confidence::likely;
+  finding.headline =
+      "NCCL may not create files in /dev/shm: permission denied for " + TellerWords(denied) + HostUnknownWords(denied);
+  finding.explanation =
+      "NCCL creates a file in /dev/shm for each pair of ranks of a host. There is space, but the "
+      "process may not write there.";
+  finding.fix = {
+      "On that host, and inside the container: ls -ld /dev/shm must show drwxrwxrwt (chmod 1777 /dev/shm); look at its "
+      "mount options and at the user of the process.",
+      "Look for files that another user left under the same name: ls -l /dev/shm/nccl-*.",
+      "NCCL_SHM_DISABLE=1 works around it, but is slower."};
+  return finding;
+}
+
 // No cause of its own: what CUDA refuses has many reasons.
 static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
   Finding finding = ToldFinding(facts, "", refused, "the segment could not be created");
@@ -79,10 +114,14 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   const ToldEvents refused =
       CollectTold(facts, [&](const Event& event) { return TellsSharedMemory(event) && IsRefusedByCuda(facts, event); });
   if (refused) answer.findings.push_back(RefusedFinding(facts, refused));
-  const ToldEvents told = CollectTold(
-      facts, [&](const Event& event) { return TellsSharedMemory(event) && !IsRefusedByCuda(facts, event); });
+  const ToldEvents denied = CollectTold(facts, IsDenial);
+  if (denied) answer.findings.push_back(DeniedFinding(facts, denied));
+  const ToldEvents told = CollectTold(facts, [&](const Event& event) {
+    return TellsSharedMemory(event) && !IsRefusedByCuda(facts, event) && !IsDenied(facts, event);
+  });
   if (!told) {
-    if (auto full = refused ? std::nullopt : FullSpaceFinding(facts, true)) answer.findings.push_back(std::move(*full));
+    if (auto full = refused || denied ? std::nullopt : FullSpaceFinding(facts, true))
+      answer.findings.push_back(std::move(*full));
     return answer;
   }
   const bool proven = std::any_of(told.events.begin(), told.events.end(),

@@ -60,8 +60,13 @@ TEST(SharedMemoryFull, NeedsNoRankWhereTheHostIsKnown) {
 }
 
 TEST(SharedMemoryFull, AFileThatMayNotBeCreatedIsNotAFullOne) {
-  for (const int64_t error : {2, 13, 17, 24})
+  for (const int64_t error : {2, 17, 24})
     EXPECT_FALSE(JudgedCase(OneProcess(WarnedOnce("shm-extend-failed", error))).Fires("shared-memory-full")) << error;
+  constexpr int64_t kDenied = 13;
+  const RuleAnswer answer = JudgedCase(OneProcess(WarnedOnce("shm-extend-failed", kDenied))).Ask("shared-memory-full");
+  ASSERT_EQ(answer.findings.size(), 1U);
+  EXPECT_EQ(answer.findings[0].cause, "");
+  EXPECT_NE(answer.findings[0].headline.find("permission denied"), std::string::npos);
 }
 
 TEST(SharedMemoryFull, ARetryIsNothing) {

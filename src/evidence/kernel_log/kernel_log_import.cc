@@ -49,7 +49,10 @@ EventDetail DetailOf(const KernelRecord& record) {
       return Xid{record.value, fatal, record.count, subject, std::string(record.process)};
     }
     case KernelRecord::Kind::ecc_error:
-    case KernelRecord::Kind::pcie_error: return HardwareError{subject, SeverityOf(record.value), record.count};
+    case KernelRecord::Kind::pcie_error:
+      // nvidia 0000:3b:00.0: AER: can't recover (no error_detected callback)
+      return HardwareError{subject, SeverityOf(record.value), record.count,
+                           record.text.starts_with("nvidia ") || record.text.starts_with("amdgpu ")};
     case KernelRecord::Kind::segfault: return Segfault{subject, {}};
     case KernelRecord::Kind::hung_task: return HungTask{subject, record.value, record.count};
     case KernelRecord::Kind::link_down:

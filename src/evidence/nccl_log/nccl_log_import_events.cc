@@ -258,6 +258,9 @@ void NcclLogImport::SettleError(Process& process, bool harmless) {
     auto& error = event->Make<NcclError>();
     error.code = code;
     error.result = code < static_cast<int64_t>(std::size(kCodes)) ? kCodes[code] : "unknown error";
+    // misc/socket.cc:564 -> 2: the first file that passes the code on is the one whose call failed.
+    const std::string_view place = process.error_line.message.substr(0, process.error_line.message.find(':'));
+    error.of_socket = place.ends_with("socket.cc") || place.ends_with("socket.h");
     event->text = Capped(process.error_line.message);
   }
 }

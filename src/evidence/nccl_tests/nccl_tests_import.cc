@@ -47,12 +47,21 @@ BenchmarkFigure FigureOf(NcclTestsFigure&& from, const NcclTestsTable& table) {
           from.min_us,  from.median_us,     from.p95_us,  from.p99_us, from.max_us};
 }
 
-// With NCCL_TESTS_SPLIT the ranks form several groups, each of which runs the operation by itself.
+// With NCCL_TESTS_SPLIT the ranks form several groups, each of which runs the operation by itself. A list that does not
+// begin with rank 0, or from which ranks of the only group are missing, is cut: it does not tell how many there are.
 int32_t RanksOf(const NcclTestsTable& table) {
   std::set<int64_t> ranks;
-  for (const NcclTestsDevice& device : table.devices)
-    if (device.group == table.devices.front().group) ranks.insert(device.rank);
-  return ranks.empty() ? -1 : ToInt32(static_cast<int64_t>(ranks.size()));
+  bool split = false;
+  for (const NcclTestsDevice& device : table.devices) {
+    if (device.group == table.devices.front().group)
+      ranks.insert(device.rank);
+    else
+      split = true;
+  }
+  if (ranks.empty()) return -1;
+  const auto count = static_cast<int64_t>(ranks.size());
+  const bool cut = !split && (*ranks.begin() != 0 || *ranks.rbegin() + 1 != count);
+  return cut ? -1 : ToInt32(count);
 }
 
 // The figures of the fastest size, which have most digits.

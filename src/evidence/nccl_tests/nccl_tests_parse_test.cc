@@ -321,6 +321,23 @@ TEST(NcclTests, TwoFirstRanksAreTwoRuns) {
   EXPECT_EQ(Read(Sample("all_reduce_2.19.txt")).benchmark_runs.at(0).separate_runs, 0);
 }
 
+TEST(NcclTests, ACutListOfDevicesDoesNotTellHowManyRanksThereAre) {
+  const std::string head =
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+      "#wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+  const std::string rows =
+      "  2147483648     536870912     float     sum      -1   5106.7  420.52  814.76      0   5101.2  420.97  815.63   "
+      "   0\n"
+      "# Out of bounds values : 0 OK\n";
+  const std::string last = "#  Rank 31 Group  0 Pid   8812 on   tray-8 device  3 [0x19] NVIDIA GB200\n";
+  const BenchmarkRun run = Read(last + head + rows).benchmark_runs.at(0);
+  EXPECT_EQ(run.ranks, 32) << "by the ratio of its bandwidths";
+  EXPECT_TRUE(run.ranks_assumed);
+  const std::string whole = "#  Rank  0 Group  0 Pid   8812 on   tray-8 device  3 [0x19] NVIDIA GB200\n";
+  EXPECT_EQ(Read(whole + head + rows).benchmark_runs.at(0).ranks, 1);
+}
+
 TEST(NcclTests, ReadsWhatACommandAsksFor) {
   NcclTestsSettings settings;
   EXPECT_EQ(

@@ -111,7 +111,11 @@ void AddWait(const LogLine& line, AscendBlock& block, RecordList& out) {
   block.last_line = line.source.line;
   const bool tells_more = TellsWait(line.text) && !TellsWait(record->text);
   if (record->text.empty() || tells_more) record->text = Capped(line.text), record->source = line.source;
-  if (TellsWait(line.text) && block.call_error != nullptr) block.call_error->object = WaitWords(line.text);
+  if (TellsWait(line.text) && block.call_error != nullptr) {
+    block.call_error->object = WaitWords(line.text);
+    block.coded = block.call_error;  // "Solution: ..." follows
+    block.coded_line = line.source.line;
+  }
   if (const auto tag = After(line.text, "tag["); tag && record->op.empty())
     record->op = Capped(tag->substr(0, tag->find_first_of("_]")), 60);
   if (record->peer < 0) record->peer = RemoteRank(line.text);
@@ -138,8 +142,8 @@ bool IsAscendWait(std::string_view text) {
 LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out) {
   const std::string_view text = line.text;
   const bool begins =
-      Contains(text, "error code is ") &&
-      ContainsAny(text, {"NPU function error", "NPU error", "OPS function error", "HCCL function error"});
+      Contains(text, "error code is ") && ContainsAny(text, {"NPU function error", "NPU error", "NPU warning",
+                                                             "OPS function error", "HCCL function error"});
   if (begins) block = AscendBlock();
   const bool owner = Contains(text, "(PID:") && Contains(text, "RankID:");
   if (owner) TakeOwner(line, block, out);

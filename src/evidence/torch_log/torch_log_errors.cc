@@ -261,7 +261,13 @@ LineUse ReadFatalSignal(const LogLine& line, RecordList& out) {
   const std::string_view word = name->substr(0, name->find(' '));
   const int64_t signal = SignalNumber("SIG" + std::string(word));
   if (signal <= 0) return LineUse::not_understood;
-  if (signal == 6 || signal == 15) return AddAbort(line, "SIG" + std::string(word), -1, out);
+  if (signal == 6 || signal == 15) {
+    const LineUse use = AddAbort(line, "SIG" + std::string(word), -1, out);
+    // Nobody sends it to himself: it is how a process is asked to end.
+    if (TorchLogRecord* ended = out.Said(TorchLogKind::abort_signal, line, "SIGTERM"); ended && signal == 15)
+      ended->object = "a process was ended from outside with SIGTERM";
+    return use;
+  }
   const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, word);
   if (!is_new) return LineUse::understood;
   record->value = -signal;
@@ -377,6 +383,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
+  if (line.has(Keyword::missing_symbol)) keep(ReadMissingSymbol(line, out));
   if (line.has(Keyword::other_library)) {
     keep(ReadHealthLine(line, out));
     LineUse ascend = ReadAscendSetup(line, state.ascend, out);

@@ -32,6 +32,8 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
 LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& out);
 // The result in the words of ncclGetErrorString: its code and its name; false where it is none.
 bool TakeNcclResult(std::string_view text, TorchLogRecord& record);
+// A symbol that a library lacks, as the dynamic loader says it outside of Python.
+LineUse ReadMissingSymbol(const LogLine& line, RecordList& out);
 // The store, the rendezvous and connections between processes.
 LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out);
 // Connections that were tried only a few times: the store was not up yet; and waits that are told again in better

@@ -54,6 +54,7 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::worker_ended,
                                 Keyword::stalled_tensors,
                                 Keyword::other_library,
+                                Keyword::missing_symbol,
                                 Keyword::nccl_error,
                                 Keyword::waiting_clients,
                                 Keyword::nccl_reason,

@@ -106,6 +106,7 @@ enum class Keyword : uint8_t {
   model_check,
   gpu_path,
   rdma_path,
+  missing_symbol,
   refused,
   pending,  // words of schedulers, and common ones among them
   count,

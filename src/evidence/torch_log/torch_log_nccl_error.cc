@@ -41,6 +41,8 @@ LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
   const std::string_view text = line.text.substr(at);
   // "NCCL Error 2: unhandled system error", "NCCL error(1), unhandled cuda error", "NCCL Error: unhandled system error"
   const std::string_view behind = text.substr(10);
+  // raise RuntimeError(f"NCCL error: {error_str}"): the line of the program that a traceback quotes.
+  if (behind.starts_with(": {")) return LineUse::not_understood;
   const bool numbered = behind.size() > 3 && (behind[0] == ' ' || behind[0] == '(') && behind[1] >= '1' &&
                         behind[1] <= '8' && (behind[2] == ':' || behind[2] == ')');
   // TensorRT-LLM: "Failed, NCCL error /src/ncclUtils.h:295 'internal error - please report this issue'"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries and frameworks beside NCCL and PyTorch: HCCL, oneCCL, Horovod, JAX, TensorFlow, libfabric.
+// Libraries and frameworks beside NCCL and PyTorch: HCCL, oneCCL, NVSHMEM, Horovod, JAX, TensorFlow, libfabric.
 #include <algorithm>
 #include <string>
 
@@ -7,6 +7,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_jax.h"
+#include "evidence/torch_log/torch_log_nvshmem.h"
 #include "evidence/torch_log/torch_log_tensorflow.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_worker_end.h"
@@ -195,7 +196,9 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
   const bool init = Contains(text, "HcclCommInit") && Contains(text, " fail");
   const bool hccl = init || ContainsAny(text, {"HCCL error in", "function error: Hccl"}) ||
                     ((text.starts_with("EI00") || text.starts_with("EJ00")) && Contains(text.substr(0, 8), ":"));
-  const bool hcl = Contains(text, "[HCL ") && Contains(text, "[error]");
+  // HCCL demo error: In function initDevice(): synDeviceAcquire(...) failed with synapse error: 20
+  const bool hcl =
+      (Contains(text, "[HCL ") && Contains(text, "[error]")) || Contains(text, "failed with synapse error");
   const auto oneccl = After(text, "|CCL_ERROR|");
   if (!hccl && !hcl && !oneccl) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
@@ -250,6 +253,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   if (const LineUse use = ReadNetworkPlugin(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadBareWarning(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadQueuePair(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadNvshmem(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadTestFailure(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadEndOfData(line, out); use != LineUse::not_understood) return use;
   if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"Unavailable", "UNAVAILABLE"}))

@@ -264,6 +264,9 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     out.ranks.push_back(named.rank);
     out.world = std::max(out.world, named.world);
   }
+  // initializing ddp: GLOBAL_RANK: 3, MEMBER: 4/8: Lightning's word, once for each process
+  if (named.rank >= 0 && named.world > 0 && out.joining.size() < kMostQuotedRanks && Contains(text, ", MEMBER: "))
+    out.joining.push_back({named.rank, std::string(text.substr(0, 200)), source});
   if (!named.words.empty() && level != 'E' && level != 'F') KeepLastLine(named.rank, named.words, source, out);
   if (level == 0 && named.rank < 0 && !figures && !FindProgress(text)) return;
   if (level != 0 || named.rank >= 0 || figures) out.bytes += size;

@@ -70,6 +70,11 @@ void RayActorReader::Read(const LogLine& line, RecordList& out) {
   } else if (listed && !class_.empty() && Contains(text.substr(0, 20), ": ")) {
     last_line_ = line.source.line;  // the actor's id, its name and its namespace
   }
+  // The list stands below the line that tells of the end, and often above the one that tells how.
+  if (TorchLogRecord* gone = out.Said(TorchLogKind::process_exited, line, "ray"); gone && !class_.empty()) {
+    if (gone->pid < 0) gone->pid = pid_;
+    if (gone->host.empty() && !ip_.empty() && IsDigit(ip_[0]) && !ip_.starts_with("127.")) gone->host = ip_;
+  }
   TorchLogRecord* record = out.Said(TorchLogKind::oom_kill, line, "ray");
   if (record == nullptr) return;
   // Memory on the node (IP: ...) where the task was running was ...

@@ -338,6 +338,14 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     if (is_new) record->object = "vLLM's EngineCore failed to start", record->text = Capped(text, 600);
     return LineUse::understood;
   }
+  // mpirun: "Primary job  terminated normally, but 1 process returned / a non-zero exit code."
+  // "mpirun detected that one or more processes exited with non-zero status, thus causing": which one follows.
+  if (ContainsAny(text, {"Primary job  terminated normally, but ", "processes exited with non-zero status"})) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::abort_signal, line, "mpirun");
+    if (is_new) record->object = "a process that mpirun started exited with a non-zero code";
+    if (is_new) record->text = Capped(Trim(text), 600);
+    return LineUse::understood;
+  }
   if (const LineUse use = ReadSshWords(line, out); use != LineUse::not_understood) return use;
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (IsRaysMemoryKill(text)) return AddRaysMemoryKill(line, out);
