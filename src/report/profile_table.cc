@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "model/rank_ranges.h"
 #include "rules/words.h"
 
 namespace tacet {
