@@ -203,6 +203,10 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
     advice = TimeoutAdvice();
   if (finding.fix.empty()) {
     finding.fix = {advice.empty() ? PlaceToFix(sample) : advice};
+    if (sample.As<Raised>().first_only)
+      finding.fix.push_back(
+          "torch.multiprocessing.spawn passes on the first error only, and ends the other processes: start the ranks "
+          "with torchrun --redirects 3 to see whether others raised as well.");
     if (alone)
       finding.fix.push_back("Only " + RankWords(finding.ranks) +
                             " raised it: check what is special about it (its data shard, its configuration, its file "

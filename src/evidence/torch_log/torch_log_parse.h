@@ -96,6 +96,7 @@ struct TorchLogRecord {
   bool in_thread = false;     // exception: it ended a thread, and the program goes on
   bool of_server = false;     // exception: in the code of a program that serves models
   bool handled = false;       // the program says that it goes on in spite of it
+  bool of_spawn = false;      // torch.multiprocessing.spawn tells it, which passes on the first failure alone
   bool of_checker = false;    // mismatch: Horovod's coordinator tells it, and names nobody
   uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
