@@ -179,6 +179,13 @@ struct Raised {
   bool in_thread = false;    // it ended a thread beside the main one, which goes on
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
   bool first_only = false;   // its launcher passes on the first error and no other (mp.spawn)
+  bool in_collective = false;  // raised below a call of torch.distributed
+};
+
+// An error after which the one that printed it went on.
+struct SurvivedError {
+  Raised raised;      // empty where it is no exception
+  std::string words;  // of the line
 };
 
 struct CudaError {

@@ -20,7 +20,9 @@ std::string EndWords(const Event& event) {
   if (end.how == "MPI_Abort") return "called MPI_Abort";
   // A launcher says that it ended, and no code.
   if (end.code >= 0 && !end.how.empty()) return "ended";
-  if (event.kind == EventKind::process_killed && end.how == "SIGTERM") return std::string(kEndedByLauncher);
+  // torchrun lists those that it ended behind the first failure.
+  const bool cleaned_up = event.kind == EventKind::process_killed || end.first_failure == false;
+  if (cleaned_up && end.how == "SIGTERM") return std::string(kEndedByLauncher);
   if (end.code < 0) return "ended by " + (end.how.empty() ? "signal " + std::to_string(-end.code) : end.how);
   return "exited with code " + std::to_string(end.code);
 }

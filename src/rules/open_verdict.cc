@@ -256,7 +256,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     const auto& records = facts.incident.training;
     const std::string figures = TrainingFigures(facts.incident);
     if (!figures.empty() && std::any_of(records.begin(), records.end(), tells)) {
-      diagnosis.headline = "no line reports a fault. " + figures;
+      diagnosis.headline = FaultWords(facts.incident) + ". " + figures;
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }

@@ -187,6 +187,7 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   const auto number = IntAfter<uint32_t>(rest.substr(quote), ", line ");
   if (!number) return LineUse::not_understood;
   raised_.in_rendezvous = raised_.in_rendezvous || file.ends_with("torch/distributed/rendezvous.py");
+  raised_.in_collective = raised_.in_collective || file.ends_with("torch/distributed/distributed_c10d.py");
   raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
   in_launcher_ = IsLaunchersFile(file);
   const auto function = After(rest.substr(quote), ", in ");
@@ -501,6 +502,7 @@ void TracebackReader::Write(RecordList& out) {
   record.subject = told.type;
   record.value2 = step_;
   record.in_thread = !told.thread.empty();
+  record.in_collective = told.in_collective;
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
   AppendCapped(record.text, told.message);
   const RaisedException& place = !told.file.empty() ? told : !other.file.empty() ? other : wrapper;
