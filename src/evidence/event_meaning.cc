@@ -227,6 +227,9 @@ void ReadException(Event& event) {
     if (std::string object = RefusedObject(event.text); !object.empty())
       event.Make<Raised>().about = ErrorObject{std::move(object)};
   }
+  if (ContainsAny(event.text, {"istributed", "rank", "Rank", "world size", "world_size", "parallel", "multi GPU",
+                               "multi-GPU", "/task:", "elastic", "nccl", "NCCL", "loss scale already at minimum"}))
+    event.Make<Raised>().of_job = true;
   // A known refusal says itself what is wrong, whatever type of error carries it.
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication,

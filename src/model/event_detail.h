@@ -180,6 +180,7 @@ struct Raised {
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
   bool first_only = false;   // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed
+  bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
 };
 
 // An error after which the one that printed it went on.

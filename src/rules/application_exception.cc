@@ -130,7 +130,7 @@ static bool IsPlainProgram(const Case& facts, const Event& raised) {
   const auto of_a_job = [](const Event& event) {
     switch (event.kind) {
       case EventKind::exception:
-        return event.Means(Meaning::of_communication) || event.Means(Meaning::setup_failed) ||
+        return event.As<Raised>().of_job || event.Means(Meaning::of_communication) || event.Means(Meaning::setup_failed) ||
                event.Means(Meaning::nccl_failed) || event.Means(Meaning::consequence) ||
                event.library != Library::not_told;
       case EventKind::progress:

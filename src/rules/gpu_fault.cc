@@ -291,8 +291,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                    : failed || !lead->Means(Meaning::of_service) ? Status::crash
                                                                  : Status::degraded;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;
-  // A kernel of a program that is no part of a job failed, and nothing shows that a job did.
-  const bool elsewhere = !hangs && !failed && lead->Means(Meaning::of_service) && IsOfAProgram(*lead);
+  // A kernel of a program that is no part of a job failed: that harms no other program.
+  const bool elsewhere = lead->Means(Meaning::of_service) && IsOfAProgram(*lead);
+  if (elsewhere) answer.open.clear();
   // The job got through: what the device reports is for whoever looks after the machine.
   const bool only_possible = finding.confidence == Confidence::possible && finding.ranks.empty();
   if (facts.analyses.outcome.ended_in_order || (only_possible && facts.analyses.end.said) ||
@@ -322,7 +323,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       !pci.empty() && (finding.ranks.empty() || (lead == reason && finding.ranks.size() > 1)))
     who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
           pci + (host.empty() ? "" : " on " + host) +
-          (lead->Means(Meaning::of_service) ? " (seen by " + fault.process + ")"
+          (lead->Means(Meaning::of_service) && !elsewhere ? " (seen by " + fault.process + ")"
            : lead->pid > 0
                ? " (process " + std::to_string(lead->pid) + (fault.process.empty() ? "" : ", " + fault.process) + ")"
                : "");
