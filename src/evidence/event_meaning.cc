@@ -232,9 +232,8 @@ void ReadException(Event& event) {
     event.Make<Raised>().of_job = true;
   // A known refusal says itself what is wrong, whatever type of error carries it.
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
-  event.Set(Meaning::of_communication,
-            TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text) ||
-                event.As<Raised>().in_collective);
+  event.Set(Meaning::of_communication, TellsTimeout(event.text) || TellsCollective(event.text) ||
+                                           TellsOtherRank(event.text) || event.As<Raised>().in_collective);
   event.Set(Meaning::timed_out,
             TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text));
   // Whatever carries it: it tells of a connection to somebody who does not answer.

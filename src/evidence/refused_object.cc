@@ -107,8 +107,8 @@ std::string NormOfOneRank(std::string_view message) {
 }  // namespace
 
 std::string RefusedObject(std::string_view message) {
-  for (const auto read : {ShapesOfMegatron, ShapesOfStateDict, ShapesOfDistributed, ArgumentOfMegatron, ParameterOfDdp,
-                          NormOfOneRank})
+  for (const auto read :
+       {ShapesOfMegatron, ShapesOfStateDict, ShapesOfDistributed, ArgumentOfMegatron, ParameterOfDdp, NormOfOneRank})
     if (std::string object = read(message); !object.empty()) return object;
   return "";
 }

@@ -293,14 +293,16 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   const bool told_hang = diagnosis.status == Status::hang && end && end->kind == EventKind::told_hang;
   const GroupLabels labels(incident);
   // Of a job that failed nobody is known to be well.
-  const bool goes_on = diagnosis.status == Status::healthy || diagnosis.status == Status::slow ||
-                       diagnosis.status == Status::degraded;
+  const bool goes_on =
+      diagnosis.status == Status::healthy || diagnosis.status == Status::slow || diagnosis.status == Status::degraded;
   const std::set<FileId> spawned = OutputsOfSpawn(incident);
   const auto ended_by_spawn = [&](Rank rank) {
     const auto process = incident.process_of.find(rank);
     return !spawned.empty() && process != incident.process_of.end() &&
-           std::any_of(incident.processes[process->second].files.begin(), incident.processes[process->second].files.end(),
-                       [&](FileId file) { return spawned.contains(file); });
+           (incident.processes[process->second].files.empty() ||
+            std::any_of(incident.processes[process->second].files.begin(),
+                        incident.processes[process->second].files.end(),
+                        [&](FileId file) { return spawned.contains(file); }));
   };
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
@@ -332,16 +334,15 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     }
     // Of a job that runs on, the operation that happened to be the last tells nothing.
     if (diagnosis.status != Status::slow)
-      row.last_operation =
-          LastOperation(incident, labels, sources, rank, affected.contains(rank) ? &diagnosis.findings[0] : nullptr,
-                        told_hang);
+      row.last_operation = LastOperation(incident, labels, sources, rank,
+                                         affected.contains(rank) ? &diagnosis.findings[0] : nullptr, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) {
       if (row.doing.empty()) row.doing = stack->second->where;
-      const bool stands_still = diagnosis.status == Status::hang ||
-                                (diagnosis.status == Status::undetermined && incident.streams.empty());
+      const bool stands_still =
+          diagnosis.status == Status::hang || (diagnosis.status == Status::undetermined && incident.streams.empty());
       if (row.role == "ok" && stands_still && WaitsByStack(*stack->second)) row.role = "waits";
     }
     const auto found = stuck.find(rank);

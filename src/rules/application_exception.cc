@@ -130,9 +130,9 @@ static bool IsPlainProgram(const Case& facts, const Event& raised) {
   const auto of_a_job = [](const Event& event) {
     switch (event.kind) {
       case EventKind::exception:
-        return event.As<Raised>().of_job || event.Means(Meaning::of_communication) || event.Means(Meaning::setup_failed) ||
-               event.Means(Meaning::nccl_failed) || event.Means(Meaning::consequence) ||
-               event.library != Library::not_told;
+        return event.As<Raised>().of_job || event.Means(Meaning::of_communication) ||
+               event.Means(Meaning::setup_failed) || event.Means(Meaning::nccl_failed) ||
+               event.Means(Meaning::consequence) || event.library != Library::not_told;
       case EventKind::progress:
       case EventKind::process_finished:
       case EventKind::unread_error: return false;
@@ -140,7 +140,7 @@ static bool IsPlainProgram(const Case& facts, const Event& raised) {
     }
   };
   const auto& events = facts.incident.events;
-  return facts.analyses.life.ranks.empty() && raised.As<Raised>().refusal.empty() &&
+  return facts.analyses.life.ranks.empty() && raised.pid <= 0 && raised.As<Raised>().refusal.empty() &&
          std::none_of(events.begin(), events.end(), of_a_job) &&
          std::all_of(facts.incident.outlines.begin(), facts.incident.outlines.end(),
                      [](const LogOutline& one) { return one.ranks.empty() && one.world <= 1; });
@@ -177,8 +177,9 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
                               (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
                                                           : ObjectWords(event)) +
                               ")";
-    finding.evidence.push_back(CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
-                                                    (plain ? "" : " of an unknown rank")));
+    finding.evidence.push_back(
+        CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
+                             (plain ? "" : " of an unknown rank")));
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
     if (finding.fix.empty() && !PlaceWords(event).empty()) {

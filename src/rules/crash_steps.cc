@@ -83,7 +83,8 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
         return {
             "Look at what the rank that is waited for did in that time, by its output and a stack (py-spy dump --pid "
             "PID): it does not take part in the same collective, or in the same group.",
-            "Compare how the ranks build their groups (new_group, init_device_mesh): all ranks must make the same calls "
+            "Compare how the ranks build their groups (new_group, init_device_mesh): all ranks must make the same "
+            "calls "
             "in the same order, also for groups that they are not in.",
             "If it downloads, preprocesses or compiles: do that before the job starts, or raise the limit "
             "(init_process_group(timeout=...))."};

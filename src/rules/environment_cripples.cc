@@ -116,7 +116,8 @@ const Rule kEnvironmentCripplesRule = {
     "environment-cripples",
     "Environment variables restrict NCCL",
     "NCCL logs (NCCL_DEBUG=INFO prints ENV lines since 2.18)",
-    "A variable switches off a fast transport, an algorithm or channels, or leaves NCCL no algorithm at all. Such settings are often left over from "
+    "A variable switches off a fast transport, an algorithm or channels, or leaves NCCL no algorithm at all. Such "
+    "settings are often left over from "
     "debugging, and may come from /etc/nccl.conf or "
     "~/.nccl.conf although NCCL says 'set by environment'.",
     "If the fast path does not exist on this machine, the setting costs nothing. A fallback without any setting is a "

@@ -296,8 +296,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   if (elsewhere) answer.open.clear();
   // The job got through: what the device reports is for whoever looks after the machine.
   const bool only_possible = finding.confidence == Confidence::possible && finding.ranks.empty();
-  if (facts.analyses.outcome.ended_in_order || (only_possible && facts.analyses.end.said) ||
-      elsewhere) {
+  if (facts.analyses.outcome.ended_in_order || (only_possible && facts.analyses.end.said) || elsewhere) {
     finding.status = Status::healthy;
     finding.severity = Severity::note;
   }

@@ -195,10 +195,10 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
       finding.headline += "; the last line of " + who + " says that it waits";
       finding.evidence.push_back({line.source, line.text, "the last line of " + who});
       finding.fix.insert(finding.fix.begin(),
-                         line.lock_file.empty()
-                             ? "See what " + who + " waited for: its last line says it."
-                             : "See who holds " + line.lock_file + " (fuser, lsof): if no process does, it was left by " +
-                                   "an earlier run, and " + who + " waited for nothing. Delete it.");
+                         line.lock_file.empty() ? "See what " + who + " waited for: its last line says it."
+                                                : "See who holds " + line.lock_file +
+                                                      " (fuser, lsof): if no process does, it was left by " +
+                                                      "an earlier run, and " + who + " waited for nothing. Delete it.");
       return;
     }
 }

@@ -139,9 +139,10 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   }
   if (told && !told->As<Raised>().refusal.empty()) return nullptr;
   if (told && told->kind == EventKind::store_wait_timeout && IsNamedFirst(facts, *told)) {
-    diagnosis.open.push_back({"What did the rank that is waited for do?",
-                              "its stack at that time (py-spy dump --pid PID), or the output of every rank in a file of "
-                              "its own (torchrun --redirects 3 --log-dir DIR)"});
+    diagnosis.open.push_back(
+        {"What did the rank that is waited for do?",
+         "its stack at that time (py-spy dump --pid PID), or the output of every rank in a file of "
+         "its own (torchrun --redirects 3 --log-dir DIR)"});
     return nullptr;
   }
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);

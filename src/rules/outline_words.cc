@@ -142,8 +142,8 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
     if (one.ended_well.empty()) continue;
     diagnosis.status = Status::healthy;
     diagnosis.confidence = Confidence::possible;
-    diagnosis.headline =
-        "The text says that the run ended with exit code 0 ('" + one.ended_well + "'), and " + FaultWords(facts.incident);
+    diagnosis.headline = "The text says that the run ended with exit code 0 ('" + one.ended_well + "'), and " +
+                         FaultWords(facts.incident);
     return;
   }
 }

@@ -77,8 +77,8 @@ void TakeOwner(const LogLine& line, AscendBlock& block, RecordList& out) {
 }
 
 int32_t RemoteRank(std::string_view text) {
-  for (const std::string_view key :
-       {"from remote rank: [", "from remote rank [", "from remote rank:[", "remote rank: [", "remote rank[", "dest rank["})
+  for (const std::string_view key : {"from remote rank: [", "from remote rank [", "from remote rank:[",
+                                     "remote rank: [", "remote rank[", "dest rank["})
     if (const auto rank = IntAfter<int32_t>(text, key); rank && *rank >= 0 && *rank < kMostAscendRanks) return *rank;
   return -1;
 }
@@ -161,11 +161,7 @@ LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out) {
     AddCallError(line, block, out);
     return LineUse::understood;
   }
-  if (IsPlogError(text) && block.pid < 0) block.pid = IntAfter(text, "HCCL(").value_or(-1);
-  if (IsPlogError(text) && !TellsPlogWait(text) && block.call_error == nullptr && block.wait == nullptr) {
-    AddCallError(line, block, out);
-    return LineUse::understood;
-  }
+  if (TellsPlogWait(text) && block.pid < 0) block.pid = IntAfter(text, "HCCL(").value_or(-1);
   if (IsWaitCode(code) || TellsWait(text) || TellsPlogWait(text)) {
     AddWait(line, block, out);
     return LineUse::understood;

@@ -189,8 +189,15 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
     case TorchLogKind::exception:
-      return Raised{record.subject,   PlaceOf(record), {}, static_cast<Activity>(record.during),
-                    record.in_thread, {},              record.of_spawn, record.in_collective, record.of_job};
+      return Raised{record.subject,
+                    PlaceOf(record),
+                    {},
+                    static_cast<Activity>(record.during),
+                    record.in_thread,
+                    {},
+                    record.of_spawn,
+                    record.in_collective,
+                    record.of_job};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
     case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};

@@ -94,7 +94,7 @@ struct TorchLogRecord {
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
   bool in_thread = false;     // exception: it ended a thread, and the program goes on
-  bool of_job = false;         // exception: a frame is of code that several processes run together
+  bool of_job = false;        // exception: a frame is of code that several processes run together
   bool in_collective = false;  // exception: raised below a call of torch.distributed
   bool of_server = false;      // exception: in the code of a program that serves models
   bool handled = false;       // the program says that it goes on in spite of it
