@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/job_end.h"
+#include "model/event_words.h"
 
 namespace tacet {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 struct EndOfOutput {
   const Event *first = nullptr, *last = nullptr, *first_of_job = nullptr, *last_of_job = nullptr;
   uint32_t last_step = 0, last_error = 0;
+  int64_t errors = 0;
+  const Event* first_error = nullptr;
 };
 
 void NoteSaid(const Event& event, EndOfOutput& end) {
@@ -41,7 +44,10 @@ std::map<FileId, EndOfOutput> ReadEnds(const Incident& incident) {
     EndOfOutput& end = ends[event.source.file];
     if (event.kind == EventKind::progress) raise(end.last_step, event.source);
     if (IsFarewell(event) && end.first && end.first->source.line < event.source.line) continue;
-    if (IsError(event)) raise(end.last_error, event.source);
+    if (!IsError(event)) continue;
+    raise(end.last_error, event.source);
+    ++end.errors;
+    if (!end.first_error) end.first_error = &event;
   }
   for (const LogOutline& outline : incident.outlines)
     if (outline.errors > 0) raise(ends[outline.last_error.file].last_error, outline.last_error);
@@ -61,7 +67,6 @@ SaidEnd EndOfJob(const Incident& incident, const std::map<FileId, EndOfOutput>& 
   SaidEnd said;
   for (const auto& [file, end] : ends) {
     if (end.last_error > 0 && (!end.last_of_job || end.last_of_job->source.line < end.last_error)) return {};
-    said.survived |= end.last_error > 0;
     if (said || !end.first_of_job) continue;
     said.first = end.first_of_job;
     said.last = end.last_of_job;
@@ -82,6 +87,23 @@ bool IsOutput(const InputFile& file) {
   return file.format == "torch_log" || file.format == "torch_log+host_table" || file.bytes.understood == 0;
 }
 
+// One error may be a line that is marked as one, and an exception that is read.
+void CountErrors(const Incident& incident, const std::map<FileId, EndOfOutput>& ends, SaidEnd& said) {
+  int64_t marked = 0;
+  said.errors = static_cast<int64_t>(incident.survived.size());
+  for (const SurvivedError& one : incident.survived)
+    if (said.first_error.empty()) said.first_error = one.words;
+  for (const auto& [file, end] : ends) {
+    said.errors += end.errors;
+    if (end.first_error && said.first_error.empty()) said.first_error = MessageOf(*end.first_error);
+  }
+  for (const LogOutline& outline : incident.outlines) {
+    marked += outline.errors;
+    if (said.first_error.empty()) said.first_error = outline.first_error;
+  }
+  said.errors = std::max(said.errors, marked);
+}
+
 bool HasSeveralRanks(const Incident& incident) {
   return std::count_if(incident.processes.begin(), incident.processes.end(),
                        [](const Process& process) { return process.rank.known(); }) > 1;
@@ -98,7 +120,6 @@ SaidEnd EndOfOneOutput(const Incident& incident, const std::map<FileId, EndOfOut
   SaidEnd said;
   for (const auto& [file, end] : ends) {
     if (end.last_error > end.last_step || (end.last_error > 0 && end.last_step == 0)) return {};
-    said.survived |= end.last_error > 0;
     if (end.last_step == 0) continue;
     if (!end.last || end.last->source.line < end.last_step) return {};
     if (several && end.last->rank.known()) return {};  // of one rank among others
@@ -133,7 +154,7 @@ SaidEnd FindSaidEnd(const Incident& incident) {
   const std::map<FileId, EndOfOutput> ends = ReadEnds(incident);
   SaidEnd said = EndOfJob(incident, ends);
   if (!said) said = EndOfOneOutput(incident, ends);
-  said.survived |= !incident.survived.empty();
+  if (said) CountErrors(incident, ends, said);
   return said;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "model/incident.h"
 
 namespace tacet {
@@ -10,7 +13,8 @@ struct SaidEnd {
   const Event* first = nullptr;  // the program says it first, its launcher and the scheduler say it again
   const Event* last = nullptr;
   bool of_job = false;    // every output holds such a line, and it can mean nothing but the whole job
-  bool survived = false;  // lines before it report errors, behind which the job went on
+  int64_t errors = 0;     // that lines before it report, behind which the job went on
+  std::string first_error;  // the words of one of them, where they are known
   explicit operator bool() const { return first != nullptr; }
 };
 

@@ -51,7 +51,7 @@ TEST(SaidEnd, TheOneOutputEndsWithTheWord) {
   ASSERT_TRUE(said);
   EXPECT_EQ(said.last->source.line, 9U);
   EXPECT_FALSE(said.of_job);
-  EXPECT_FALSE(said.survived);
+  EXPECT_EQ(said.errors, 0);
 }
 
 TEST(SaidEnd, ErrorsThatStepsFollowWereSurvived) {
@@ -63,7 +63,7 @@ TEST(SaidEnd, ErrorsThatStepsFollowWereSurvived) {
   Finish(incident, 9, false);
   const SaidEnd said = FindSaidEnd(incident);
   ASSERT_TRUE(said);
-  EXPECT_TRUE(said.survived);
+  EXPECT_EQ(said.errors, 1);
 }
 
 TEST(SaidEnd, AStepThatSlurmEndsBehindTheWordIsHarmless) {

@@ -57,6 +57,8 @@ struct LineOfRank {
   int32_t rank = -1;
   std::string text;
   SourceRef source;
+  bool waits = false;     // it says that it waits for something
+  std::string lock_file;  // ... for this file to go away
 };
 
 // A line that tells how far the job came: "checkpoint-486" of "Saving model checkpoint to /out/checkpoint-486".

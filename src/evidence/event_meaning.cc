@@ -225,15 +225,20 @@ void ReadException(Event& event) {
   // Nor does "on a NULL communicator", which every failure of MPI_Init prints.
   const bool no_reason = (event.text.empty() || event.text == "on a NULL communicator") &&
                          ContainsAny(type, {"an MPI error", "whose name is cut off"});
-  if (const Refusal* refusal = ClassifyRefusal(type + " " + event.text)) {
+  // What is unpickled there came from another rank, and from no file.
+  const bool of_peer = event.As<Raised>().in_collective && ContainsAny(type, {"UnpicklingError", "EOFError"});
+  if (const Refusal* refusal = of_peer ? FindRefusal("object-damaged") : ClassifyRefusal(type + " " + event.text)) {
     event.Make<Raised>().refusal = refusal->id;
     if (std::string object = RefusedObject(event.text); !object.empty())
       event.Make<Raised>().about = ErrorObject{std::move(object)};
   }
+  if (ContainsAny(event.text, {"istributed", "rank", "Rank", "world size", "world_size", "parallel", "multi GPU",
+                               "multi-GPU", "/task:", "elastic", "nccl", "NCCL", "loss scale already at minimum"}))
+    event.Make<Raised>().of_job = true;
   // A known refusal says itself what is wrong, whatever type of error carries it.
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
-  event.Set(Meaning::of_communication,
-            TellsTimeout(event.text) || TellsCollective(event.text) || TellsOtherRank(event.text));
+  event.Set(Meaning::of_communication, TellsTimeout(event.text) || TellsCollective(event.text) ||
+                                           TellsOtherRank(event.text) || event.As<Raised>().in_collective);
   event.Set(Meaning::timed_out,
             TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text));
   // Whatever carries it: it tells of a connection to somebody who does not answer.
@@ -377,6 +382,14 @@ bool IsGpuTool(std::string_view process) {
   return process.starts_with("dcgm") || process.starts_with("nvidia_gpu_expo");
 }
 
+// What a person starts by hand, beside jobs.
+bool IsDesktopProgram(std::string_view process) {
+  for (const std::string_view name : {"jupyter", "jupyter-lab", "jupyter-noteboo", "jupyter-notebook", "blender",
+                                      "ollama", "ollama_llama_se", "ffmpeg", "vlc", "steam", "obs"})
+    if (process == name) return true;
+  return false;
+}
+
 // INFO: task kworker/u256:1:8812 blocked for more than 120 seconds: threads of the kernel and daemons of file systems
 // wait too, for reasons of their own.
 bool MayTrain(std::string_view process) {
@@ -422,7 +435,8 @@ static void ReadOwnMeaning(Event& event) {
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid:
-      event.Set(Meaning::of_service, IsGpuTool(event.As<Xid>().process) || IsService(event.As<Xid>().process));
+      event.Set(Meaning::of_service, IsGpuTool(event.As<Xid>().process) || IsService(event.As<Xid>().process) ||
+                                         IsDesktopProgram(event.As<Xid>().process));
       event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed"));
       // amdgpu: [gfxhub] page fault (src_id:0 ...): an address that is not mapped, or may not be written to.
       event.Set(Meaning::illegal_access, event.As<Xid>().number == 0 && Contains(event.text, "page fault (src_id"));

@@ -2,6 +2,9 @@
 #include "evidence/refused_object.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
 
 #include "base/text_scan.h"
 
@@ -77,10 +80,35 @@ std::string ParameterOfDdp(std::string_view message) {
   return name ? NameAt(*name) : "index " + NameAt(*place);
 }
 
+// fairseq: "grad_norm across the workers:", then "rank   2 = 4.90220165" for each rank. Who alone differs is named.
+std::string NormOfOneRank(std::string_view message) {
+  auto rest = After(message, "grad_norm across the workers:");
+  std::map<std::string, std::vector<int32_t>> by_norm;
+  while (rest) {
+    rest = After(*rest, "rank ");
+    if (!rest) break;
+    std::string_view line = Trim(rest->substr(0, rest->find('\n')));
+    int32_t rank = -1;
+    if (!TakeNumber(line, &rank)) continue;
+    line = Trim(line);
+    if (!TakeLiteral(line, "=")) continue;
+    std::string_view value = Trim(line);
+    value = value.substr(0, value.find_first_of(" ;"));
+    if (!value.empty()) by_norm[std::string(value.substr(0, kMostOfAName))].push_back(rank);
+  }
+  if (by_norm.size() != 2) return "";
+  const auto &first = *by_norm.begin(), &second = *by_norm.rbegin();
+  if ((first.second.size() == 1) == (second.second.size() == 1)) return "";  // of two ranks neither is the odd one
+  const auto& [odd, ranks] = first.second.size() == 1 ? first : second;
+  return "the gradient norm is " + odd + " on rank " + std::to_string(ranks.front()) + " and " +
+         (first.second.size() == 1 ? second.first : first.first) + " on the others";
+}
+
 }  // namespace
 
 std::string RefusedObject(std::string_view message) {
-  for (const auto read : {ShapesOfMegatron, ShapesOfStateDict, ShapesOfDistributed, ArgumentOfMegatron, ParameterOfDdp})
+  for (const auto read :
+       {ShapesOfMegatron, ShapesOfStateDict, ShapesOfDistributed, ArgumentOfMegatron, ParameterOfDdp, NormOfOneRank})
     if (std::string object = read(message); !object.empty()) return object;
   return "";
 }

@@ -24,6 +24,14 @@ TEST(RefusedObject, NamesTheArgumentAndTheParameter) {
   EXPECT_EQ(RefusedObject("Parameter at index 4 has been marked as ready twice."), "index 4");
 }
 
+TEST(RefusedObject, NamesTheRankWhoseGradientNormAloneDiffers) {
+  const std::string head = "gradients are inconsistent between workers\ngrad_norm across the workers:\n";
+  EXPECT_EQ(RefusedObject(head + "rank   0 = 1.13\nrank   1 = 1.13\nrank   2 = 4.9\n"),
+            "the gradient norm is 4.9 on rank 2 and 1.13 on the others");
+  EXPECT_EQ(RefusedObject(head + "rank   0 = 1.13\nrank   1 = 4.9\n"), "") << "either may be the odd one";
+  EXPECT_EQ(RefusedObject(head + "rank   0 = 1.13\nrank   1 = 2.5\nrank   2 = 4.9\n"), "");
+}
+
 TEST(RefusedObject, IsEmptyWhereTheMessageIsCutOrNamesNothing) {
   EXPECT_EQ(RefusedObject("Global shape mismatch for loaded (torch.Size([128256, 4096])) and expec"), "");
   EXPECT_EQ(RefusedObject("Size mismatch between saved and current: for"), "");

@@ -53,6 +53,7 @@ struct ProcessEnd {
   std::optional<bool> first_failure;  // torchrun's "first observed failure", and its other failures
   bool of_pod = false;                // Kubernetes tells it of a pod; the code may be unknown (255)
   bool with_step = false;             // the scheduler ended it together with its step or job, and gives no reason
+  bool first_only = false;            // its launcher ends the others then, and tells nothing of them (mp.spawn)
   int32_t local_rank = -1;            // the rank on its node
   std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
   std::string sentence;               // what happened, where the words of the message say it
@@ -178,6 +179,15 @@ struct Raised {
   Activity during = Activity::not_told;
   bool in_thread = false;    // it ended a thread beside the main one, which goes on
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
+  bool first_only = false;   // its launcher passes on the first error and no other (mp.spawn)
+  bool in_collective = false;  // raised below a call of torch.distributed
+  bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
+};
+
+// An error after which the one that printed it went on.
+struct SurvivedError {
+  Raised raised;      // empty where it is no exception
+  std::string words;  // of the line
 };
 
 struct CudaError {

@@ -81,7 +81,7 @@ struct Fragment {
   std::vector<TrainingRecord> training;
   std::vector<LogOutline> outlines;
   std::vector<EarlierRun> earlier_runs;
-  std::vector<Raised> survived;  // exceptions after which the one that printed them went on
+  std::vector<SurvivedError> survived;
   std::vector<InFlight> in_flight;
   std::vector<Pulse> pulses;
   std::vector<Sight> sights;

@@ -27,13 +27,15 @@ struct Group {
   std::vector<GroupPlace> places;
   int32_t size = -1;            // number of members when only that is known
   uint64_t comm_id = 0;         // NCCL commId/commHash, 0 where unknown
-  bool assumed_id = false;      // the log prints no id: the reader made one up, which is not shown
+  // No text prints the id, so that nobody could look for it: it was computed, or stands in a binary record.
+  bool hidden_id = false;
+  uint32_t ordinal = 0;         // of unnamed communicators with the same members, from 1; 0: there is only one
   uint64_t parent_comm_id = 0;  // of a split
   uint64_t replays_of =
       0;  // the communicator whose collectives CUDA graphs run again; these have an order of their own
   bool HasMember(Rank rank) const;
   GroupRank IndexOf(Rank rank) const;
-  // For people: description, else name, else "communicator 0x..".
+  // For people: description, else name, else "communicator 0x..", else "communicator of ranks 0-3".
   std::string Label() const;
 };
 

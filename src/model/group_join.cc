@@ -69,6 +69,7 @@ GroupIndex GroupJoin::JoinCommunicator(const Group& group) {
   if (known.members.size() < group.members.size()) known.members.resize(group.members.size());
   for (size_t i = 0; i < group.members.size(); ++i)
     if (group.members[i].known()) known.members[i] = group.members[i];
+  known.hidden_id = known.hidden_id && group.hidden_id;
   if (!added) known.places.insert(known.places.end(), group.places.begin(), group.places.end());
   CountSize(group, known);
   if (known.name.empty()) known.name = group.name;
@@ -124,6 +125,16 @@ bool GroupJoin::WriteOut(Group& group, RankRoom& room) const {
   return true;
 }
 
+// Communicators that nothing but their members tells apart are counted where several have the same ones.
+void GroupJoin::NumberNamesakes() {
+  std::unordered_map<std::string, std::vector<Group*>> unnamed;
+  for (Group& group : incident_.groups)
+    if (group.comm_id != 0 && group.replays_of == 0 && group.name.empty() && group.description.empty())
+      unnamed[IsWhole(group) ? MemberKey(group.members) : "of " + std::to_string(group.size)].push_back(&group);
+  for (auto& [key, groups] : unnamed)
+    for (size_t i = 0; groups.size() > 1 && i < groups.size(); ++i) groups[i]->ordinal = static_cast<uint32_t>(i) + 1;
+}
+
 void GroupJoin::Finish(RankRoom& room) {
   size_t left_out = 0;
   std::unordered_map<std::string, std::vector<GroupIndex>> named_by_members, comms_by_members;
@@ -155,10 +166,11 @@ void GroupJoin::Finish(RankRoom& room) {
       if (comm.description.empty()) comm.description = group.description;
     }
   }
+  NumberNamesakes();
   for (Group& group : incident_.groups) {
     if (group.replays_of == 0) continue;
     const auto base = communicators_.find(group.replays_of);
-    if (base != communicators_.end()) group.description = "graph replays of " + At(incident_, base->second).Label();
+    if (base != communicators_.end()) group.description = At(incident_, base->second).Label() + " (graph replays)";
   }
   if (left_out > 0)
     incident_.diagnostics.push_back({DiagnosticSeverity::warning,

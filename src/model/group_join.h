@@ -29,6 +29,7 @@ class GroupJoin {
   GroupIndex Add(const Group& group);
   void CountSize(const Group& group, Group& known);
   bool WriteOut(Group& group, RankRoom& room) const;
+  void NumberNamesakes();
 
   Incident& incident_;
   std::unordered_map<std::string, GroupIndex> named_;  // name + members

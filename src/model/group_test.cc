@@ -26,9 +26,15 @@ TEST(Group, IsCalledByTheBestNameItHas) {
   EXPECT_EQ(group.Label(), "group");
   group.comm_id = 0xabc;
   EXPECT_EQ(group.Label(), "communicator 0xabc");
-  group.assumed_id = true;  // no log prints it
+  group.hidden_id = true;  // no log prints it
   group.size = 2;
   EXPECT_EQ(group.Label(), "communicator of 2 ranks");
+  group.members = {{4}, {}};
+  EXPECT_EQ(group.Label(), "communicator of 2 ranks") << "one of them is not known";
+  group.members = {{4}, {6}};
+  EXPECT_EQ(group.Label(), "communicator of ranks 4, 6");
+  group.ordinal = 2;
+  EXPECT_EQ(group.Label(), "communicator 2 of ranks 4, 6") << "another one has the same members";
   group.name = "3";
   EXPECT_EQ(group.Label(), "group 3");
   group.name = "71994ac1cc1bb1ff";

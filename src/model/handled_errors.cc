@@ -25,9 +25,11 @@ void ForgiveHandledErrors(Incident& incident) {
   std::erase_if(incident.events, [&](const Event& event) {
     if (event.kind != EventKind::exception) return false;
     const auto& raised = event.As<Raised>();
-    const bool survived = std::any_of(incident.survived.begin(), incident.survived.end(), [&](const Raised& other) {
-      return other.type == raised.type && other.place == raised.place && !raised.place.file.empty();
-    });
+    const bool survived =
+        std::any_of(incident.survived.begin(), incident.survived.end(), [&](const SurvivedError& one) {
+          const Raised& other = one.raised;
+          return other.type == raised.type && other.place == raised.place && !raised.place.file.empty();
+        });
     if (survived)
       incident.diagnostics.push_back({DiagnosticSeverity::note, "exception-survived",
                                       raised.type + " was printed, and another rank continued after the same one",

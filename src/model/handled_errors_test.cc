@@ -19,7 +19,7 @@ Incident WhereRankZeroSurvived() {
   Raised raised;
   raised.type = "FileNotFoundError";
   raised.place = {"load", "train.py", 40};
-  incident.survived.push_back(raised);
+  incident.survived.push_back({raised, "FileNotFoundError: a"});
   return incident;
 }
 

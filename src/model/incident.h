@@ -57,7 +57,7 @@ struct Incident {
   std::vector<PipelineTrace> pipeline_traces;
   std::vector<BenchmarkRun> benchmark_runs;
   std::vector<TrainingRecord> training;  // one a process that prints figures of its steps
-  std::vector<Raised> survived;          // exceptions after which the one that printed them went on
+  std::vector<SurvivedError> survived;   // errors after which the one that printed them went on
   std::vector<EarlierRun> earlier_runs;
   std::vector<LogOutline> outlines;      // one a file whose lines have the shape of a log
   std::vector<InFlight> in_flight;       // of the streams above

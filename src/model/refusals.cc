@@ -119,6 +119,13 @@ constexpr Refusal kRefusals[] = {
       "If it was written by a job that was killed, or by several ranks at once: write to a temporary name and rename "
       "it when it is complete."},
      true},
+    {"object-damaged",
+     "an object that ranks exchanged could not be unpickled: what arrived is not what was sent",
+     {"Check that all ranks make the same calls in the same order on this group, and that no other thread uses it at "
+      "the same time: messages of different calls get mixed up otherwise (TORCH_DISTRIBUTED_DEBUG=DETAIL checks it).",
+      "Use the same versions of Python, PyTorch and of the pickled classes on all ranks.",
+      "If calls and versions agree: the memory, the GPU or the network damaged the data; run nccl-tests with checks "
+      "(all_gather_perf -c 1) and dcgmi diag -r 3 on the nodes."}},
     {"stale-file",
      "a file on a network file system was replaced or deleted while the process used it (ESTALE)",
      {"Find out who wrote to that path at the time: another rank or job that rebuilds the same cache, a cleanup, or a "

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "render/render_words.h"
 
@@ -22,6 +24,48 @@ std::string Share(uint64_t part, uint64_t whole) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, percent < 10 ? "%.1f %%" : "%.0f %%", percent);
   return buffer;
+}
+
+// What people call a file of each format; `tacet formats` and --verbose tell its id.
+struct FormatNoun {
+  std::string_view format, one, several;
+};
+constexpr FormatNoun kFormatNouns[] = {
+    {"torch_log", "job log", "job logs"},
+    {"nccl_log", "NCCL log", "NCCL logs"},
+    {"kernel_log", "kernel log", "kernel logs"},
+    {"flight_recorder", "flight record", "flight records"},
+    {"stacks", "stack file", "stack files"},
+    {"black_box", "black box", "black boxes"},
+    {"torch_trace", "PyTorch trace", "PyTorch traces"},
+    {"host_table", "host or cluster listing", "host or cluster listings"},
+    {"port_table", "network port listing", "network port listings"},
+    {"nccl_tests", "nccl-tests output", "nccl-tests outputs"},
+    {"ras", "NCCL RAS report", "NCCL RAS reports"},
+    {"run_record", "run record", "run records"},
+    {"nsys", "Nsight Systems export", "Nsight Systems exports"},
+    {"pipeline_trace", "pipeline trace", "pipeline traces"},
+};
+
+const FormatNoun* NounOf(std::string_view format) {
+  const auto* found = std::find_if(std::begin(kFormatNouns), std::end(kFormatNouns),
+                                   [&](const FormatNoun& one) { return one.format == format; });
+  return found == std::end(kFormatNouns) ? nullptr : found;
+}
+
+// "4 NCCL logs"; of lines of several formats in one file: "2 job logs with NCCL lines".
+std::string DescribeFormat(std::string_view format, size_t files) {
+  const std::string number = std::to_string(files) + ' ';
+  if (format.empty() || format == "unknown") return number + "of unknown format";
+  if (const FormatNoun* noun = NounOf(format)) return number + std::string(files == 1 ? noun->one : noun->several);
+  if (format.find("torch_log") == std::string_view::npos || format.find('+') == std::string_view::npos)
+    return number + CleanLine(format);
+  std::string with;
+  for (const auto& [part, words] : {std::pair<std::string_view, std::string_view>{"nccl_log", "NCCL lines"},
+                                    {"kernel_log", "kernel lines"},
+                                    {"stacks", "stacks"}})
+    if (format.find(part) != std::string_view::npos) with += (with.empty() ? " with " : " and ") + std::string(words);
+  return number + (files == 1 ? "job log" : "job logs") + with;
 }
 
 Ink InkOf(std::string_view severity) {
@@ -142,8 +186,7 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
   }
   std::string kinds;
   for (const auto& [format, files] : formats) {
-    kinds += (kinds.empty() ? ": " : ", ") + std::to_string(files) + ' ';
-    kinds += format.empty() || format == "unknown" ? "of unknown format" : CleanLine(format);
+    kinds += (kinds.empty() ? ": " : ", ") + DescribeFormat(format, files);
   }
   std::string unused = Share(not_understood, bytes);
   unused.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(unused.front())));  // a sentence begins

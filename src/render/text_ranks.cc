@@ -14,11 +14,11 @@ namespace {
 constexpr size_t kMostGuiltyRows = 12;  // beyond it guilty ranks fold as well: half of the table is left for the others
 constexpr size_t kRankListChars = 18;
 
-int OrderOf(std::string_view role) {
-  if (role == "guilty" || role == "suspect") return 0;
-  if (role == "silent") return 1;
-  if (role == "waits") return 2;
-  return role == "ok" ? 4 : 3;
+int OrderOf(const ReportRank& rank) {
+  if (rank.of_verdict || rank.role == "guilty" || rank.role == "suspect") return 0;
+  if (rank.role == "silent") return 1;
+  if (rank.role == "waits") return 2;
+  return rank.role == "ok" ? 4 : 3;
 }
 
 Ink InkOfRole(std::string_view role) {
@@ -32,7 +32,7 @@ enum class Detail { role, operation, doing, all };
 using RowKey = std::tuple<int, std::string, std::string, std::string, std::string>;
 
 RowKey KeyOf(const ReportRank& rank, Detail detail) {
-  RowKey key{OrderOf(rank.role), rank.role, "", "", ""};
+  RowKey key{OrderOf(rank), rank.role, "", "", ""};
   if (detail >= Detail::operation) std::get<2>(key) = rank.last_operation;
   if (detail >= Detail::doing) std::get<3>(key) = rank.doing;
   if (detail >= Detail::all) std::get<4>(key) = rank.host + '\n' + rank.last_sign;

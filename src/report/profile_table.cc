@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "model/rank_ranges.h"
 #include "rules/words.h"
 
 namespace tacet {

@@ -9,6 +9,8 @@
 
 #include "analysis/job_end.h"
 #include "analysis/timeout_census.h"
+#include "model/rank_ranges.h"
+#include "report/rank_words.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
 
@@ -52,7 +54,9 @@ class GroupLabels {
 std::string Describe(const GroupLabels& labels, const Call& call, const CallStream& stream, bool by_op_count) {
   static constexpr const char* kStates[] = {"", ": enqueued", ": started", ": completed"};
   const bool knows_state = stream.knows_finish || (by_op_count && call.state == CallState::started);
-  std::string text = std::string(Name(call.kind)) + " #" + std::to_string(call.seq);
+  // Each rank counts its own batches of sends and receives: beside each other the numbers would only confuse.
+  const bool own_count = call.kind == OpKind::coalesced && call.has(kPointToPoint);
+  std::string text = std::string(Name(call.kind)) + (own_count ? "" : " #" + std::to_string(call.seq));
   // Numbers of a log without its beginning are counted from its first line; NCCL's own is what others can compare.
   if (by_op_count && stream.source == CallSource::nccl_log && !stream.from_start && call.record > 0) {
     char number[24];
@@ -64,30 +68,31 @@ std::string Describe(const GroupLabels& labels, const Call& call, const CallStre
   return text;
 }
 
-// The operation that matters most on a rank: the first unfinished one, else the last issued.
-const Call* LastCall(const Incident& incident, const SourceAnalysis& source, Rank rank) {
+// The call in which the verdict says that the rank waits. Messages have numbers of each rank's own.
+const Call* CallOfVerdict(const CallStream& stream, const Finding& verdict) {
+  if (!verdict.operation || IsPointToPoint(verdict.operation->kind) || !stream.knows_finish) return nullptr;
+  const auto found = std::find_if(stream.calls.rbegin(), stream.calls.rend(), [&](const Call& call) {
+    return call.kind == verdict.operation->kind && call.seq == verdict.operation->seq && call.group == verdict.group;
+  });
+  const bool waits = found != stream.calls.rend() && found->state != CallState::completed && !found->has(kPointToPoint);
+  return waits ? &*found : nullptr;
+}
+
+// The operation that matters most on a rank: the verdict's, else the first unfinished one, else the last issued.
+const Call* LastCall(const Incident& incident, const SourceAnalysis& source, Rank rank, const Finding* verdict) {
   const CallStream* stream = incident.StreamOf(rank, source.source);
   if (!stream || stream->calls.empty()) return nullptr;
+  if (const Call* call = verdict ? CallOfVerdict(*stream, *verdict) : nullptr) return call;
   const auto blocked = source.waits.blocked_in.find(rank);
   return blocked != source.waits.blocked_in.end() ? blocked->second : &stream->calls.back();
 }
 
-std::string_view RecordWords(CallSource source) {
-  switch (source) {
-    case CallSource::flight_recorder: return "flight record";
-    case CallSource::nccl_log: return "NCCL log";
-    case CallSource::inspector: return "Inspector";
-    case CallSource::black_box: return "black box";
-    case CallSource::trace: return "trace";
-  }
-  return "another record";
-}
-
 // By the first record that knows the rank; another one than the verdict's is named, since it may count differently.
 std::string LastOperation(const Incident& incident, const GroupLabels& labels,
-                          const std::vector<const SourceAnalysis*>& sources, Rank rank, bool by_op_count) {
+                          const std::vector<const SourceAnalysis*>& sources, Rank rank, const Finding* verdict,
+                          bool by_op_count) {
   for (const SourceAnalysis* source : sources) {
-    const Call* call = LastCall(incident, *source, rank);
+    const Call* call = LastCall(incident, *source, rank, verdict);
     if (!call) continue;
     std::string text = Describe(labels, *call, *incident.StreamOf(rank, source->source), by_op_count);
     if (source != sources.front()) text += " (" + std::string(RecordWords(source->source)) + ")";
@@ -101,7 +106,7 @@ bool IsOlderThanItsCall(const Incident& incident, const std::vector<const Source
                         const RankLife& life) {
   if (!life.last_event) return false;
   for (const SourceAnalysis* source : sources) {
-    const Call* call = LastCall(incident, *source, life.rank);
+    const Call* call = LastCall(incident, *source, life.rank, nullptr);
     if (!call) continue;
     const bool timed =
         call->enter_wall_ns != kNoTime || call->start_wall_ns != kNoTime || call->finish_wall_ns != kNoTime;
@@ -128,16 +133,6 @@ void ListUnseen(const Incident& incident, const TimeoutCensus& census, std::vect
   }
 }
 
-std::string EndWords(const Event& event) {
-  const auto& end = event.As<ProcessEnd>();
-  if (event.Means(Meaning::timed_out)) return "reported as timed out";
-  if (end.how == "MPI_Abort") return "called MPI_Abort";
-  // A launcher says that it ended, and no code.
-  if (end.code >= 0 && !end.how.empty()) return "ended";
-  if (end.code < 0) return "ended by " + (end.how.empty() ? "signal " + std::to_string(-end.code) : end.how);
-  return "exited with code " + std::to_string(end.code);
-}
-
 // What a rank itself says of an error; what a launcher or the kernel says of it RankLife holds. Connections close at
 // the end of any job, and so tell something only of one that failed.
 bool IsOwnError(const Event& event, Status status) {
@@ -152,26 +147,6 @@ bool IsOwnNcclError(const Event* error) {
   if (!error || error->kind != EventKind::nccl_error) return false;
   const int64_t code = error->As<NcclError>().code;
   return code == 1 || (code >= 3 && code <= 5);
-}
-
-// "an HCCL error": a table needs no article.
-std::string Bare(const std::string& words) {
-  return words.starts_with("an ") ? words.substr(3) : words.starts_with("a ") ? words.substr(2) : words;
-}
-
-std::string ErrorWords(const Event* error) {
-  if (error && error->kind == EventKind::exception) return Bare(error->As<Raised>().type);
-  if (error && error->kind == EventKind::nccl_error) {
-    if (error->Means(Meaning::reported)) return Bare(error->As<NcclError>().result);
-    return error->maker == GpuMaker::amd ? "RCCL error" : "NCCL error";
-  }
-  if (error && error->kind == EventKind::cuda_error) return "CUDA error";
-  if (error && error->kind == EventKind::abort_signal) return "aborted";
-  if (error && (error->kind == EventKind::connection_lost || error->kind == EventKind::store_lost))
-    return "lost a connection";
-  if (error && error->kind == EventKind::store_wait_timeout) return "timed out";
-  if (error && error->kind == EventKind::dump_signal) return "was asked to dump";
-  return "reports an error";
 }
 
 // Where a report says that ranks wait.
@@ -202,7 +177,7 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     row.role.clear();
     row.doing = EndWords(*life.exited);
   }
-  if (life.exception) row.doing = Bare(life.exception->As<Raised>().type);
+  if (life.exception) row.doing = BareWords(life.exception->As<Raised>().type);
   if (row.role == "guilty" && row.doing.empty() && life.exited) row.doing = EndWords(*life.exited);
   if (row.role == "guilty" && row.doing.empty() && life.segfault) row.doing = "segmentation fault";
 }
@@ -219,6 +194,14 @@ bool HasUnsignedError(const Incident& incident) {
   return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
     return event.kind == EventKind::nccl_error && !event.rank.known() && event.speaker == kNobody;
   });
+}
+
+// Files in which a launcher tells of the first failure, after which it ends the other processes.
+std::set<FileId> OutputsOfSpawn(const Incident& incident) {
+  std::set<FileId> files;
+  for (const Event& event : incident.events)
+    if (event.As<Raised>().first_only || event.As<ProcessEnd>().first_only) files.insert(event.source.file);
+  return files;
 }
 
 // Ranks that lines name as the ones that print them, whatever they say.
@@ -251,7 +234,7 @@ std::vector<const SourceAnalysis*> SourcesOfVerdict(const Incident& incident, co
   const Finding& finding = diagnosis.findings[0];
   const auto shows = [&](const SourceAnalysis* source) {
     return std::count_if(finding.affected_ranks.begin(), finding.affected_ranks.end(), [&](Rank rank) {
-      const Call* call = LastCall(incident, *source, rank);
+      const Call* call = LastCall(incident, *source, rank, nullptr);
       return call && call->kind == finding.operation->kind && call->seq == finding.operation->seq &&
              call->group == finding.group;
     });
@@ -309,6 +292,18 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   const Event* end = analyses.end.told;
   const bool told_hang = diagnosis.status == Status::hang && end && end->kind == EventKind::told_hang;
   const GroupLabels labels(incident);
+  // Of a job that failed nobody is known to be well.
+  const bool goes_on =
+      diagnosis.status == Status::healthy || diagnosis.status == Status::slow || diagnosis.status == Status::degraded;
+  const std::set<FileId> spawned = OutputsOfSpawn(incident);
+  const auto ended_by_spawn = [&](Rank rank) {
+    const auto process = incident.process_of.find(rank);
+    return !spawned.empty() && process != incident.process_of.end() &&
+           (incident.processes[process->second].files.empty() ||
+            std::any_of(incident.processes[process->second].files.begin(),
+                        incident.processes[process->second].files.end(),
+                        [&](FileId file) { return spawned.contains(file); }));
+  };
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -321,6 +316,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
         kinds.insert(incident.files[static_cast<uint32_t>(file)].format);
       row.evidence_kinds.assign(kinds.begin(), kinds.end());
     }
+    row.of_verdict = guilty.contains(rank);
     row.role = guilty.contains(rank)                       ? "guilty"
                : waiting.contains(rank)                    ? "waits"
                : life.any() || !row.evidence_kinds.empty() ? "ok"
@@ -329,20 +325,25 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
     if (guilty.contains(rank) && alike) row.role.clear();
     if (row.role == "guilty" && WasEnded(life)) {
-      if (!life.oom_killed || diagnosis.confidence != Confidence::certain) row.role = "suspect";
+      // That it was ended is known, and not by whom: no guilt.
+      if (diagnosis.confidence != Confidence::certain)
+        row.role = "suspect";
+      else if (!life.oom_killed)
+        row.role.clear();
       row.doing = life.oom_killed ? "killed: out of memory" : EndWords(*life.exited);
     }
     // Of a job that runs on, the operation that happened to be the last tells nothing.
     if (diagnosis.status != Status::slow)
-      row.last_operation = LastOperation(incident, labels, sources, rank, told_hang);
+      row.last_operation = LastOperation(incident, labels, sources, rank,
+                                         affected.contains(rank) ? &diagnosis.findings[0] : nullptr, told_hang);
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) {
       if (row.doing.empty()) row.doing = stack->second->where;
-      if (row.role == "ok" && diagnosis.status == Status::undetermined && incident.streams.empty() &&
-          WaitsByStack(*stack->second))
-        row.role = "waits";
+      const bool stands_still =
+          diagnosis.status == Status::hang || (diagnosis.status == Status::undetermined && incident.streams.empty());
+      if (row.role == "ok" && stands_still && WaitsByStack(*stack->second)) row.role = "waits";
     }
     const auto found = stuck.find(rank);
     FillFate(life, census, found == stuck.end() ? nullptr : found->second, row);
@@ -373,8 +374,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = "stopped by the check";
     }
-    // That the job hangs is said in the text around the log: nobody is known to be well.
-    if (told_hang && row.role == "ok") row.role.clear();
+    if (row.role == "ok" && !goes_on) {
+      row.role.clear();
+      if (row.doing.empty()) row.doing = ended_by_spawn(rank) ? kEndedByLauncher : "no error reported";
+    }
     if (!IsOlderThanItsCall(incident, sources, life)) row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }

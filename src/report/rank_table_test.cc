@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/rank_ranges.h"
 #include "rules/testing/judged_case.h"
 #include "rules/words.h"
 
@@ -73,6 +74,53 @@ TEST(RankTable, WhoFailedWithItsPeerDoesNotWait) {
     ASSERT_EQ(rows.size(), 3u);
     EXPECT_EQ(rows[1].role, raised ? "" : "waits");
     EXPECT_EQ(rows[1].doing, raised ? "RuntimeError" : "");
+  }
+}
+
+// Rank 1 of three raised; how the table calls the others.
+std::vector<ReportRank> RowsAfterAnError(Status status, bool by_spawn) {
+  JobSketch job(3, {});
+  for (const int r : {0, 1, 2}) job.Say(r, EventKind::progress);
+  auto& raised = job.Say(1, EventKind::exception).Make<Raised>();
+  raised.type = "ValueError";
+  raised.first_only = by_spawn;
+  Diagnosis diagnosis;
+  diagnosis.status = status;
+  diagnosis.cause = "application-exception";
+  diagnosis.confidence = Confidence::certain;
+  diagnosis.ranks = Ranks({1});
+  const JudgedCase judged(job);
+  return RankTable(judged.incident(), judged.analyses(), judged.standstill(), diagnosis);
+}
+
+TEST(RankTable, NobodyIsWellInAJobThatFailed) {
+  EXPECT_EQ(RowsAfterAnError(Status::crash, false)[0].role, "");
+  EXPECT_EQ(RowsAfterAnError(Status::crash, false)[0].doing, "no error reported");
+  EXPECT_EQ(RowsAfterAnError(Status::degraded, false)[0].role, "ok") << "a job that goes on";
+  EXPECT_EQ(RowsAfterAnError(Status::crash, false)[1].role, "guilty");
+}
+
+TEST(RankTable, WhoIsLeftWhenOneFailsIsEndedByTheLauncherThatTellsOfOneOnly) {
+  EXPECT_EQ(RowsAfterAnError(Status::crash, true)[0].doing, "ended by its launcher");
+}
+
+TEST(RankTable, WhoWasKilledIsNotASuspectWhereThatIsCertain) {
+  for (const bool certain : {true, false}) {
+    JobSketch job(2, {});
+    for (const int r : {0, 1}) job.Say(r, EventKind::progress);
+    auto& end = job.Say(1, EventKind::process_exited).Make<ProcessEnd>();
+    end.code = -9;
+    end.how = "SIGKILL";
+    Diagnosis diagnosis;
+    diagnosis.status = Status::crash;
+    diagnosis.cause = "rank-dead";
+    diagnosis.confidence = certain ? Confidence::certain : Confidence::likely;
+    diagnosis.ranks = Ranks({1});
+    const JudgedCase judged(job);
+    const auto rows = RankTable(judged.incident(), judged.analyses(), judged.standstill(), diagnosis);
+    EXPECT_EQ(rows[1].role, certain ? "" : "suspect");
+    EXPECT_EQ(rows[1].doing, "ended by SIGKILL");
+    EXPECT_TRUE(rows[1].of_verdict);
   }
 }
 

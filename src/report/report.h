@@ -79,11 +79,12 @@ struct ReportRank {
   int rank = -1;
   std::string host;
   int64_t pid = -1;
-  std::string role;                         // "guilty", "waits", "silent", "ok", ""
+  std::string role;                         // "guilty", "suspect", "waits", "silent", "ok", ""
   std::string last_operation;               // "all_reduce #33 on default_pg: started"
   std::string doing;                        // "load_next_batch (train.py:124)"
   std::string last_sign;                    // "00:16:08" or ""
   std::vector<std::string> evidence_kinds;  // formats that speak of it
+  bool of_verdict = false;                  // the verdict names it
 };
 
 struct ReportVerdict {

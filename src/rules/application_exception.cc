@@ -125,6 +125,27 @@ static std::string PlaceToFix(const Event& raised) {
          "line.";
 }
 
+// One process that nothing ties to a job of several: no rank, no launcher, no word of communication.
+static bool IsPlainProgram(const Case& facts, const Event& raised) {
+  const auto of_a_job = [](const Event& event) {
+    switch (event.kind) {
+      case EventKind::exception:
+        return event.As<Raised>().of_job || event.Means(Meaning::of_communication) ||
+               event.Means(Meaning::setup_failed) || event.Means(Meaning::nccl_failed) ||
+               event.Means(Meaning::consequence) || event.library != Library::not_told;
+      case EventKind::progress:
+      case EventKind::process_finished:
+      case EventKind::unread_error: return false;
+      default: return true;
+    }
+  };
+  const auto& events = facts.incident.events;
+  return facts.analyses.life.ranks.empty() && raised.pid <= 0 && raised.As<Raised>().refusal.empty() &&
+         std::none_of(events.begin(), events.end(), of_a_job) &&
+         std::all_of(facts.incident.outlines.begin(), facts.incident.outlines.end(),
+                     [](const LogOutline& one) { return one.ranks.empty() && one.world <= 1; });
+}
+
 // An error of whom is not told: the output of all ranks in one file, without names.
 static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -145,35 +166,41 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     const std::string text = MessageWords(event.text);
     const std::string refusal = RefusalWords(event);
+    const bool plain = IsPlainProgram(facts, event);
     // All ranks are started and built alike: which of them prints it does not matter.
     finding.headline =
-        refusal.empty() ? (event.Means(Meaning::reported) ? "a rank reports " : "a rank raised ") +
+        refusal.empty() ? (plain ? "the process" : "a rank") +
+                              std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
                               event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
-                              (text.empty() ? "" : ": " + text) + "; the output does not show which one"
+                              (text.empty() ? "" : ": " + text) + (plain ? "" : "; the output does not show which one")
                         : refusal + " (" +
                               (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
                                                           : ObjectWords(event)) +
                               ")";
-    finding.evidence.push_back(CiteEvent(
-        event, event.Means(Meaning::reported) ? "the error of an unknown rank" : "the exception of an unknown rank"));
+    finding.evidence.push_back(
+        CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
+                             (plain ? "" : " of an unknown rank")));
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
     if (finding.fix.empty() && !PlaceWords(event).empty()) {
       const std::string advice = AdviceForType(event.As<Raised>().type);
-      finding.fix = {advice.empty() ? PlaceToFix(event) : advice,
-                     "If only one rank raises: check what is special about it (its data shard, its configuration, its "
-                     "file system)."};
+      finding.fix = {advice.empty() ? PlaceToFix(event) : advice};
+      if (!plain)
+        finding.fix.push_back(
+            "If only one rank raises: check what is special about it (its data shard, its configuration, its file "
+            "system).");
     }
     if (event.Means(Meaning::loader_worker)) {
-      TellLoaderWorker(event, "a rank", finding);
-      finding.headline += "; the output does not show which rank it is";
+      TellLoaderWorker(event, plain ? "the process" : "a rank", finding);
+      if (!plain) finding.headline += "; the output does not show which rank it is";
     }
     if (event.Means(Meaning::device_assert)) {
       finding.evidence.clear();
-      TellAssertion(facts, "a rank", finding);
+      TellAssertion(facts, plain ? "the process" : "a rank", finding);
       if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "the GPU error of an unknown rank"));
     }
-    if (refusal.empty()) answer.open.push_back({"Which rank was it?", OutputOfRank(facts.incident, event)});
+    if (plain && finding.fix.empty()) finding.fix = {PlaceToFix(event)};
+    if (refusal.empty() && !plain) answer.open.push_back({"Which rank was it?", OutputOfRank(facts.incident, event)});
     answer.findings.push_back(std::move(finding));
     return;
   }
@@ -203,6 +230,10 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
     advice = TimeoutAdvice();
   if (finding.fix.empty()) {
     finding.fix = {advice.empty() ? PlaceToFix(sample) : advice};
+    if (sample.As<Raised>().first_only)
+      finding.fix.push_back(
+          "torch.multiprocessing.spawn passes on the first error only, and ends the other processes: start the ranks "
+          "with torchrun --redirects 3 to see whether others raised as well.");
     if (alone)
       finding.fix.push_back("Only " + RankWords(finding.ranks) +
                             " raised it: check what is special about it (its data shard, its configuration, its file "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/crash_steps.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "model/nccl_warnings.h"
@@ -33,6 +34,13 @@ std::vector<std::string> StepsOfAnEndedRun(const Event& told) {
 }
 
 }  // namespace
+
+bool IsNamedFirst(const Case& facts, const Event& told) {
+  const auto& events = facts.incident.events;
+  return told.rank.known() && std::any_of(events.begin(), events.end(), [&](const Event& event) {
+           return event.rank == told.rank && event.As<ProcessEnd>().first_failure == true;
+         });
+}
 
 std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
   const Incident& incident = facts.incident;
@@ -81,6 +89,15 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
           "or cannot be reached any more.",
           elsewhere};
     case EventKind::store_wait_timeout:
+      if (IsNamedFirst(facts, told))
+        return {
+            "Look at what the rank that is waited for did in that time, by its output and a stack (py-spy dump --pid "
+            "PID): it does not take part in the same collective, or in the same group.",
+            "Compare how the ranks build their groups (new_group, init_device_mesh): all ranks must make the same "
+            "calls "
+            "in the same order, also for groups that they are not in.",
+            "If it downloads, preprocesses or compiles: do that before the job starts, or raise the limit "
+            "(init_process_group(timeout=...))."};
       return {
           "Look at what the rank that is waited for, usually rank 0, did in that time: downloads, preprocessing or "
           "compilation on one rank make all others wait in the store.",

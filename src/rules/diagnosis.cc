@@ -63,13 +63,27 @@ Status StatusOf(const Case& facts, const Finding& finding) {
   }
 }
 
+using LineEvents = std::map<std::pair<FileId, uint32_t>, const Event*>;
+
+// PyTorch's exception ends with NCCL's own words, a few lines further down.
+bool QuotesNccl(const LineEvents& by_line, const EvidenceItem& exception, const EvidenceItem& words) {
+  constexpr uint32_t kLongestException = 8;
+  const auto raised = by_line.find({exception.source.file, exception.source.line});
+  const auto warned = by_line.find({words.source.file, words.source.line});
+  return raised != by_line.end() && warned != by_line.end() &&
+         (raised->second->Means(Meaning::nccl_failed) || raised->second->kind == EventKind::nccl_error) &&
+         warned->second->kind == EventKind::nccl_warning && words.source.line > exception.source.line &&
+         words.source.line - exception.source.line <= kLongestException;
+}
+
 // What a weaker finding says of nothing but the lines that the verdict cites is the same error told twice.
-bool RepeatsVerdict(const Finding& verdict, const Finding& other) {
+bool RepeatsVerdict(const Finding& verdict, const Finding& other, const LineEvents& by_line) {
   if (other.evidence.empty() || verdict.severity != Severity::critical || other.cause == verdict.cause) return false;
   return std::all_of(other.evidence.begin(), other.evidence.end(), [&](const EvidenceItem& item) {
     return item.source.line > 0 &&
            std::any_of(verdict.evidence.begin(), verdict.evidence.end(), [&](const EvidenceItem& cited) {
-             return cited.source.file == item.source.file && cited.source.line == item.source.line;
+             return cited.source.file == item.source.file &&
+                    (cited.source.line == item.source.line || QuotesNccl(by_line, item, cited));
            });
   });
 }
@@ -117,13 +131,13 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   }
   if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
   if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
-  std::map<std::pair<FileId, uint32_t>, const Event*> by_line;
+  LineEvents by_line;
   for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);
   OrderByPrecedence(diagnosis.findings);
   std::set<std::string, std::less<>> repeated;
   for (size_t i = diagnosis.findings.size(); i-- > 1;) {
-    if (!RepeatsVerdict(diagnosis.findings[0], diagnosis.findings[i])) continue;
+    if (!RepeatsVerdict(diagnosis.findings[0], diagnosis.findings[i], by_line)) continue;
     repeated.insert(diagnosis.findings[i].cause);
     diagnosis.findings.erase(diagnosis.findings.begin() + static_cast<ptrdiff_t>(i));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "lint/variable_harm.h"
@@ -75,7 +76,13 @@ static void JudgeNothingLeft(const Case& facts, RuleAnswer& answer) {
   if (!told) return;
   Finding finding = ToldFinding(facts, "environment-cripples", told, "NCCL finds no algorithm that is allowed");
   const std::string& operation = told.events.front()->As<Warning>().object;
-  finding.headline = "NCCL_ALGO or NCCL_PROTO leaves no algorithm for " +
+  std::set<std::string> set;
+  for (const Event& event : facts.incident.events)
+    if (const auto& one = event.As<EnvironmentSetting>(); one.name == "NCCL_ALGO" || one.name == "NCCL_PROTO")
+      set.insert(one.name + "=" + one.value);
+  std::string names;
+  for (const std::string& one : set) names += (names.empty() ? "" : " with ") + one;
+  finding.headline = (names.empty() ? "NCCL_ALGO or NCCL_PROTO" : names) + " leaves NCCL no algorithm for " +
                      (operation.empty() ? "an operation of this job" : operation) + " (" + TellerWords(told) + ")";
   finding.confidence = Confidence::likely;
   finding.ranks.clear();  // the setting is the job's
@@ -107,9 +114,10 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
 
 const Rule kEnvironmentCripplesRule = {
     "environment-cripples",
-    "Environment variables force slow paths",
+    "Environment variables restrict NCCL",
     "NCCL logs (NCCL_DEBUG=INFO prints ENV lines since 2.18)",
-    "A variable switches off a fast transport, an algorithm or channels. Such settings are often left over from "
+    "A variable switches off a fast transport, an algorithm or channels, or leaves NCCL no algorithm at all. Such "
+    "settings are often left over from "
     "debugging, and may come from /etc/nccl.conf or "
     "~/.nccl.conf although NCCL says 'set by environment'.",
     "If the fast path does not exist on this machine, the setting costs nothing. A fallback without any setting is a "

@@ -14,15 +14,15 @@ namespace {
 
 constexpr size_t kMostOfFinish = 120;
 
-std::string_view ErrorsBefore(const SaidEnd& said) {
-  return said.survived ? ", and the errors before that line did not stop it" : ", and no line reports a fault";
+std::string ErrorsBefore(const SaidEnd& said) {
+  return said.errors == 0 ? ", and no line reports a fault" : "; " + SurvivedWords(said.errors, said.first_error);
 }
 
 std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
   const auto& events = facts.incident.events;
   std::string words = "The job finished ('" + MessageWords(said.first->text, kMostOfFinish) + "')";
   const std::string restarts = RestartWords(facts.incident);
-  words += restarts.empty() ? std::string(ErrorsBefore(said)) : " after " + restarts;
+  words += restarts.empty() ? ErrorsBefore(said) : " after " + restarts;
   const auto any_behind = [&](bool of_step) {
     return std::any_of(events.begin(), events.end(), [&](const Event& event) {
       return IsFarewell(event) && IsStepEnd(event) == of_step && event.source.file == said.first->source.file &&
@@ -42,7 +42,7 @@ std::string WordsOfOutput(const Case& facts, const SaidEnd& said) {
   if (!words.empty()) return words;  // they quote the last line
   words = "the output ends with '" + said.last->text.substr(0, kMostOfFinish) + "'";
   const std::string restarts = RestartWords(facts.incident);
-  words += restarts.empty() ? std::string(ErrorsBefore(said)) : ", after " + restarts;
+  words += restarts.empty() ? ErrorsBefore(said) : ", after " + restarts;
   if (const std::string figures = TrainingFigures(facts.incident); !figures.empty()) words.append(". ").append(figures);
   return words;
 }

@@ -291,9 +291,12 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                    : failed || !lead->Means(Meaning::of_service) ? Status::crash
                                                                  : Status::degraded;
   finding.severity = hangs || failed ? Severity::critical : Severity::warning;
+  // A kernel of a program that is no part of a job failed: that harms no other program.
+  const bool elsewhere = lead->Means(Meaning::of_service) && IsOfAProgram(*lead);
+  if (elsewhere) answer.open.clear();
   // The job got through: what the device reports is for whoever looks after the machine.
   const bool only_possible = finding.confidence == Confidence::possible && finding.ranks.empty();
-  if (facts.analyses.outcome.ended_in_order || (only_possible && facts.analyses.end.said)) {
+  if (facts.analyses.outcome.ended_in_order || (only_possible && facts.analyses.end.said) || elsewhere) {
     finding.status = Status::healthy;
     finding.severity = Severity::note;
   }
@@ -319,15 +322,19 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       !pci.empty() && (finding.ranks.empty() || (lead == reason && finding.ranks.size() > 1)))
     who = (lead->kind == EventKind::nvlink_error && fault.number >= 0 ? "the NVSwitch at PCI " : "the GPU at PCI ") +
           pci + (host.empty() ? "" : " on " + host) +
-          (lead->Means(Meaning::of_service) ? " (seen by " + fault.process + ")"
+          (lead->Means(Meaning::of_service) && !elsewhere ? " (seen by " + fault.process + ")"
            : lead->pid > 0
                ? " (process " + std::to_string(lead->pid) + (fault.process.empty() ? "" : ", " + fault.process) + ")"
                : "");
+  else if (finding.ranks.empty() && !SubjectOf(facts.incident, *lead).known())
+    who = "a GPU";
   else if (finding.ranks.empty())
     who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
   const bool quoted = lead->kind == EventKind::cuda_error || lead->kind == EventKind::nccl_warning;
   finding.headline = who + (quoted ? " failed with '" + what + "'" : " reports " + what) +
-                     (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
+                     (elsewhere               ? "; nothing shows that it belonged to a job"
+                      : finding.ranks.empty() ? "; the log does not say which rank used it"
+                                              : "");
   if (IsOfAKernel(*lead)) {
     const std::string program =
         finding.ranks.empty() ? SubjectWords(SubjectOf(facts.incident, *lead)) : RankWords(finding.ranks);

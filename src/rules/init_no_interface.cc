@@ -51,7 +51,10 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
     const std::string who = SubjectWords(SubjectOf(facts.incident, event));
     const bool again = std::any_of(evidence.begin(), evidence.end(),
                                    [&](const EvidenceItem& item) { return item.says.starts_with(who + " finds "); });
-    if (evidence.size() < 3)
+    const bool told = std::any_of(evidence.begin(), evidence.end(), [&](const EvidenceItem& item) {
+      return item.says == who + " fails for that reason";
+    });
+    if (evidence.size() < 3 && !(again && told))
       evidence.push_back(
           CiteEvent(event, who + (of_peer                  ? " got no usable address from a peer"
                                   : again                  ? " fails for that reason"

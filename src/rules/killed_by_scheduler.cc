@@ -186,6 +186,23 @@ bool AddWhatWasSaved(const Case& facts, const Event& kill, const ToldEvents& tol
   return own && since;
 }
 
+// Ranks whose last line says that they wait may be why the job was not done in time.
+void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const LineOfRank& line : outline.last_of_ranks) {
+      if (!line.waits || line.source.file != kill.source.file || line.source.line > kill.source.line) continue;
+      const std::string who = RankWords({Rank{line.rank}});
+      finding.headline += "; the last line of " + who + " says that it waits";
+      finding.evidence.push_back({line.source, line.text, "the last line of " + who});
+      finding.fix.insert(finding.fix.begin(),
+                         line.lock_file.empty() ? "See what " + who + " waited for: its last line says it."
+                                                : "See who holds " + line.lock_file +
+                                                      " (fuser, lsof): if no process does, it was left by " +
+                                                      "an earlier run, and " + who + " waited for nothing. Delete it.");
+      return;
+    }
+}
+
 std::string ProofOfKill(const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::signal: return "the launcher reports the signal";
@@ -229,6 +246,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   finding.group = GroupIndex::none;
   finding.headline = KillWords(facts.incident, *kill);
   finding.fix = KillAdvice(facts.incident, *kill);
+  if (KillKindOf(*kill) == SchedulerKill::time_limit) AddWhoWaited(facts, *kill, finding);
   const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;

@@ -44,7 +44,8 @@ bool SpeaksOfNetwork(const Event& event) {
   const auto& warning = event.As<Warning>();
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
   return IsOwnPort(event) || warning.id == "net-peer-unresponsive" || warning.id == "ib-modify-qp-failed" ||
-         warning.id == "net-plugin-failed" || warning.id == "ucx-failed" || warning.id == "net-device-setup-failed";
+         warning.id == "net-plugin-failed" || warning.id == "net-plugin-timeout" || warning.id == "ucx-failed" ||
+         warning.id == "net-device-setup-failed";
 }
 
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
@@ -249,6 +250,12 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
             "both.",
             "If no pair of hosts works: the security group must allow all traffic to and from itself, in both "
             "directions."};
+  if (IsWarning(lead, "net-plugin-timeout"))
+    return {
+        "Look at the output of the peers first: a process that hangs or has ended gives the same error on its peers.",
+        "Check that the receive daemon of the plugin (RxDM, a container beside the job) runs on both hosts, and read "
+        "its log.",
+        "Use a plugin and a daemon of one release, and the settings that belong to it, on all hosts."};
   if (IsWarning(lead, "net-plugin-failed"))
     return {"EFA: the security group must allow all traffic to and from itself, in both directions.",
             "On both hosts and inside the container: fi_info -p efa, ls /dev/infiniband; then fi_pingpong -p efa "

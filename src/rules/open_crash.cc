@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rules/benchmark_verdict.h"
+#include "rules/crash_steps.h"
 #include "rules/end_advice.h"
 #include "rules/end_sentence.h"
 #include "rules/library_words.h"
@@ -137,6 +138,13 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
     return nullptr;
   }
   if (told && !told->As<Raised>().refusal.empty()) return nullptr;
+  if (told && told->kind == EventKind::store_wait_timeout && IsNamedFirst(facts, *told)) {
+    diagnosis.open.push_back(
+        {"What did the rank that is waited for do?",
+         "its stack at that time (py-spy dump --pid PID), or the output of every rank in a file of "
+         "its own (torchrun --redirects 3 --log-dir DIR)"});
+    return nullptr;
+  }
   const bool by_nccl = told && (told->kind == EventKind::nccl_error || told->kind == EventKind::nccl_warning);
   diagnosis.open.push_back(
       {"What ended the job first?",

@@ -45,8 +45,8 @@ bool SawEnough(const Case& facts, bool progresses, std::vector<CannotTell>& open
   const SignsOfLife& life = facts.analyses.life;
   const auto world = static_cast<int>(life.ranks.size());
   bool enough = world > 0;
-  if (life.outputs < world) {
-    enough = false;
+  if (life.outputs < world) enough = false;
+  if (life.outputs < world && (life.outputs > 0 || facts.incident.threads.empty())) {
     open.push_back({"Did every rank exit without an error?",
                     "the output (stdout and stderr) of " + OtherRanks(facts, life.outputs, world)});
   }
@@ -223,6 +223,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   std::vector<CannotTell> missing;
   const std::string training = TrainingWords(facts);
   const bool enough = SawEnough(facts, !training.empty(), missing);
+  // Stacks without an output are of a job that runs: how it ends cannot be asked.
+  const bool runs = !facts.incident.threads.empty() && facts.analyses.life.outputs == 0;
   // A profiler's traces are of a job that runs well; files that merely end may have lost the end.
   const bool traced = facts.incident.timelines.size() >= ranks;
   if (enough && (outcome.ended_in_order || traced) && !SomebodyIsBehind(facts)) {
@@ -254,7 +256,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     const auto& records = facts.incident.training;
     const std::string figures = TrainingFigures(facts.incident);
     if (!figures.empty() && std::any_of(records.begin(), records.end(), tells)) {
-      diagnosis.headline = "no line reports a fault. " + figures;
+      diagnosis.headline = FaultWords(facts.incident) + ". " + figures;
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }
@@ -264,7 +266,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
   if (!outcome.ended_in_order && diagnosis.status != Status::healthy && !IsTroubleTold(facts.incident) &&
-      !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident))
+      !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident) && !runs)
     missing.push_back(
         {"Did the job finish?", "the job's last lines on every rank, or the exit code that its launcher reports"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());

@@ -8,6 +8,7 @@
 #include "analysis/job_end.h"
 #include "analysis/said_end.h"
 #include "rules/listing_words.h"
+#include "rules/message_words.h"
 #include "rules/told_trouble.h"
 #include "rules/words.h"
 
@@ -77,11 +78,23 @@ bool ReportsFault(const Incident& incident) {
 
 }  // namespace
 
+std::string SurvivedWords(int64_t errors, std::string_view first) {
+  constexpr size_t kMostOfError = 100;
+  const bool one = errors == 1;
+  return (one ? "1 error was" : std::to_string(errors) + " errors were") + " reported, and the job continued" +
+         (first.empty() ? "" : (one ? " ('" : " (the first: '") + MessageWords(first, kMostOfError) + "')");
+}
+
+std::string FaultWords(const Incident& incident, bool begins) {
+  if (incident.survived.empty()) return begins ? "No line reports a fault" : "no line reports a fault";
+  return SurvivedWords(static_cast<int64_t>(incident.survived.size()), incident.survived.front().words);
+}
+
 std::string OutlineWords(const Case& facts) {
   const LogOutline* outline = MainOutline(facts.incident);
   if (!outline || facts.analyses.end.kind != JobEnding::open) return "";
   if (ReportsFault(facts.incident) || !HoldsOutputOnly(facts.incident)) return "";
-  std::string words = "no line reports a fault";
+  std::string words = FaultWords(facts.incident);
   if (outline->warnings > 0)
     words += " (" + std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
              (outline->warnings == 1 ? " warning)" : " warnings)");
@@ -129,8 +142,8 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
     if (one.ended_well.empty()) continue;
     diagnosis.status = Status::healthy;
     diagnosis.confidence = Confidence::possible;
-    diagnosis.headline =
-        "The text says that the run ended with exit code 0 ('" + one.ended_well + "'), and no line reports a fault";
+    diagnosis.headline = "The text says that the run ended with exit code 0 ('" + one.ended_well + "'), and " +
+                         FaultWords(facts.incident);
     return;
   }
 }
@@ -138,7 +151,7 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
 std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
   const bool recorded = HasRecordedFinish(facts.incident), closed = facts.analyses.outcome.ended_in_order;
   const bool finished = recorded || closed;
-  const std::string open = trouble_told ? "no line reports a fault"
+  const std::string open = trouble_told ? FaultWords(facts.incident)
                            : recorded   ? "the job ended with exit code 0"
                            : closed     ? "every rank that is shown closed its communicators"
                                         : "the evidence does not show how the job ended";
@@ -149,7 +162,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
            : trouble_told   ? open
                             : "no fault found" + std::string(finished ? ", and " : ", but ") + open;
   }
-  const std::string rest = ". " + std::string(trouble_told ? "No line reports a fault."
+  const std::string rest = ". " + std::string(trouble_told ? FaultWords(facts.incident, true) + "."
                                               : recorded   ? "The job ended with exit code 0."
                                               : closed     ? "Every rank that is shown closed its communicators."
                                                            : "The evidence does not show how the job ended.");

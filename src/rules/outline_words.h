@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,12 @@
 #include "rules/rule.h"
 
 namespace tacet {
+
+// "3 errors were reported, and the job continued (the first: '...')".
+std::string SurvivedWords(int64_t errors, std::string_view first);
+
+// "no line reports a fault", or how many errors were survived. `begins`: at the beginning of a sentence.
+std::string FaultWords(const Incident& incident, bool begins = false);
 
 // "no line reports a fault: 8 ranks (0-7) print these lines; the last one is '...'": of a log whose lines no reader
 // knows. Empty where there is none, or where a line of it is marked as an error.

@@ -51,6 +51,10 @@ bool IsOfTheProgram(const Event& exception) {
 
 bool IsOddOne(const Case& facts, Rank rank) {
   const auto& ranks = facts.analyses.life.ranks;
+  // Of errors that came later nothing is told.
+  if (const RankLife* own = facts.analyses.life.Of(rank);
+      own && own->exception && own->exception->As<Raised>().first_only)
+    return false;
   return std::any_of(ranks.begin(), ranks.end(), [&](const auto& one) {
     const RankLife& life = one.second;
     return one.first != rank && life.any() && !life.exception && !IsExplained(life);

@@ -80,8 +80,10 @@ StackPlace WordsOf(const StackReading& one) {
     const std::string frame = named || place.empty() ? "" : " (" + InBrackets(place) + ")";
     return {" waits" + errand + frame, " wait" + errand + frame};
   }
-  if (inside) place += ", inside " + one.call;
-  if (one.place != StackReading::Place::unknown) place += ", " + std::string(Name(one.place));
+  if (inside) place = one.call + ", called from " + one.where;
+  // That a collective is communication goes without saying.
+  const bool said = inside && one.place == StackReading::Place::communication;
+  if (one.place != StackReading::Place::unknown && !said) place += ", " + std::string(Name(one.place));
   return {" is in " + place, " are in " + place};
 }
 

@@ -60,6 +60,10 @@ std::string OwedWords(const Case& facts, StandstillKind kind) {
     alike &= OperationWords(facts.incident, *still->root->call) == operation;
     partners.push_back(still->root->stream->rank);
   }
+  // Each rank counts its own batches of sends and receives: the number is of the one that waits.
+  if (view.operation->kind == OpKind::coalesced && view.operation->has(kPointToPoint) && view.stream)
+    return "not issued the sends and receives for which " + RankWords({view.stream->rank}) + " waits in its " +
+           operation;
   if (!messages)
     return alike ? "not issued " + operation : "not issued what their peers wait in, " + operation + " first";
   std::sort(partners.begin(), partners.end());

@@ -97,9 +97,8 @@ bool TellSeveral(const ToldEvents& told) {
 
 std::string RankUnknownWords(const ToldEvents& told) {
   if (!told.ranks.empty() || told.events.empty()) return "";
-  return told.rankless.empty()      ? "; the log does not say which rank reports it"
-         : told.rankless.size() > 1 ? "; the log does not say which ranks they are"
-                                    : "; the log does not say which rank it is";
+  return told.rankless.size() > 1 ? "; the log does not say which ranks report it"
+                                  : "; the log does not say which rank reports it";
 }
 
 std::string HostUnknownWords(const ToldEvents& told) {

@@ -353,6 +353,7 @@ TEST(OpenQuestion, FitsTheLauncherThatTheLineShows) {
     error.kind = EventKind::exception;
     error.speaker = kNobody;
     if (ray) error.pid = 40211;
+    error.Make<Raised>().of_job = true;
     error.Make<Raised>().type = "ValueError";
     error.text = "bad shard";
     incident.events.push_back(error);
@@ -360,6 +361,23 @@ TEST(OpenQuestion, FitsTheLauncherThatTheLineShows) {
     ASSERT_EQ(answer.open.size(), 1u);
     EXPECT_EQ(SaysSo(answer.open[0].missing, "worker-*-40211"), ray) << answer.open[0].missing;
     EXPECT_EQ(SaysSo(answer.open[0].missing, "torchrun"), !ray) << answer.open[0].missing;
+  }
+}
+
+TEST(PlainProgram, HasNoRankThatCouldBeAskedFor) {
+  for (const bool of_job : {true, false}) {
+    Incident incident;
+    Event error;
+    error.kind = EventKind::exception;
+    error.speaker = kNobody;
+    error.Make<Raised>().of_job = of_job;
+    error.Make<Raised>().type = "KeyError";
+    error.text = "'labels'";
+    incident.events.push_back(error);
+    const RuleAnswer answer = JudgedCase(std::move(incident)).Ask("application-exception");
+    ASSERT_EQ(answer.findings.size(), 1u);
+    EXPECT_EQ(SaysSo(answer.findings[0].headline, "the process raised KeyError"), !of_job);
+    EXPECT_EQ(answer.open.empty(), !of_job);
   }
 }
 

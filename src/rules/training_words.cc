@@ -12,6 +12,7 @@
 
 #include "analysis/job_end.h"
 #include "rules/message_words.h"
+#include "rules/outline_words.h"
 #include "rules/told_trouble.h"
 
 namespace tacet {
@@ -170,6 +171,7 @@ std::string TrainingWords(const Case& facts) {
          std::to_string(last->As<Progress>().step) + " (" + std::to_string(last->As<Progress>().rising) +
          " progress lines)" + (restarts.empty() ? "" : " after " + restarts) + "." +
          (figures.empty() ? "" : " " + figures) +
+         (facts.incident.survived.empty() ? "" : " " + FaultWords(facts.incident) + ".") +
          (HasLaterErrorLine(facts.incident, *last) ? " A line after the last step is marked as an error."
                                                    : " No line after the last step reports a fault.") +
          (IsTroubleTold(facts.incident) ? "" : EndWords(facts));

@@ -297,7 +297,9 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding.headline = choice.no_library ? "NCCL uses TCP sockets because libibverbs is not installed: InfiniBand and "
                                            "RoCE devices were not looked for"
                                          : "NCCL uses TCP sockets; no faster network device was found on " +
-                                               std::string(here ? "this host" : "these hosts");
+                                               (choice.socket.hosts.size() == 1 ? *choice.socket.hosts.begin()
+                                                : here                          ? "this host"
+                                                                                : "these hosts");
     finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
     finding.fix = {"If the hosts have Ethernet alone, nothing is wrong; `ethtool INTERFACE` shows its speed."};
     if (choice.no_library) {

@@ -12,9 +12,6 @@ namespace tacet {
 // "rank 3", "ranks 0-2 and 5", "a rank that the log does not name".
 std::string RankWords(const std::vector<Rank>& ranks);
 
-// Members of a group in the cell of a table: "0-7", "0-3,8-11", "0,8,...,56" where they are evenly spaced; a long list
-// is cut, "0,3,7,... (12 ranks)".
-std::string RankRanges(const std::vector<Rank>& ranks);
 // "rank 3's process is gone", "the processes of ranks 1 and 4 are gone".
 std::string GoneWords(const std::vector<Rank>& ranks);
 // "all_reduce #33 on default_pg".

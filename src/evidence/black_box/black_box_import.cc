@@ -164,6 +164,7 @@ class Importer {
     if (!fresh) return found->second;
     Group& group = out_.groups.emplace_back();
     group.comm_id = comm_id;
+    group.hidden_id = true;
     GroupProgress& progress = progress_.emplace_back();
     progress.group = found->second;
     if (comm == nullptr) return found->second;

@@ -118,6 +118,7 @@ uint32_t CommunicatorTable::Initialise(uint32_t writer, const NcclInit& init, in
   Communicator& comm = all_[index];
   comm.init_seen = true;
   comm.id = id;
+  comm.printed = init.comm_id != 0;
   comm.rank = init.rank;
   comm.nranks = init.nranks;
   comm.device = init.device;

@@ -18,7 +18,8 @@ struct Communicator {
   uint32_t writer = 0;
   uint32_t speaker = 0;  // index into Fragment::speakers
   uint64_t address = 0;
-  uint64_t id = 0;  // printed or computed; 0 unknown
+  uint64_t id = 0;       // printed or computed; 0 unknown
+  bool printed = false;  // a line prints the id
   uint64_t parent_id = 0;
   int32_t rank = -1, nranks = -1, device = -1;
   std::string bus_id;

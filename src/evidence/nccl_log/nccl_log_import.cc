@@ -197,12 +197,17 @@ GroupIndex NcclLogImport::GroupOf(Communicator& comm) {
   if (comm.group != GroupIndex::none) return comm.group;
   if (comm.id != 0) {
     const auto [begin, end] = group_by_id_.equal_range(comm.id);
-    for (auto it = begin; it != end; ++it)
-      if (out_.groups[static_cast<uint32_t>(it->second)].size == comm.nranks) return comm.group = it->second;
+    for (auto it = begin; it != end; ++it) {
+      Group& known = out_.groups[static_cast<uint32_t>(it->second)];
+      if (known.size != comm.nranks) continue;
+      known.hidden_id = known.hidden_id && !comm.printed;
+      return comm.group = it->second;
+    }
   }
   comm.group = static_cast<GroupIndex>(out_.groups.size());
   Group group;
   group.comm_id = comm.id;
+  group.hidden_id = !comm.printed;
   group.parent_comm_id = comm.parent_id;
   group.size = comm.nranks;
   group.description = comm.name;
@@ -379,6 +384,7 @@ NcclLogImport::Use NcclLogImport::ReadCommHash(const NcclLogLine& line) {
   if (!fits || record.hash == 0) return Use::ignored;
   if (comm.start_event < out_.events.size()) out_.events[comm.start_event].comm = record.hash;
   comm.id = record.hash;
+  comm.printed = true;
   if (record.name != "(null)") comm.name = record.name;
   return Use::understood;
 }

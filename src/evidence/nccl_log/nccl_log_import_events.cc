@@ -331,6 +331,15 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
     event->group_rank = GroupRank{ranks->first};
     event->peer_group_rank = GroupRank{ranks->second};
   }
+  // "... with datatype ncclBfloat16. NCCL_ALGO was set to tree."
+  for (const std::string_view name : {"NCCL_ALGO", "NCCL_PROTO"})
+    if (auto value = After(message, std::string(name) + " was set to "); value && warning->id == "no-algorithm") {
+      std::string_view word = TakeWord(*value);
+      while (word.ends_with('.')) word.remove_suffix(1);
+      if (!IsNew(EventKind::environment, speaker, name, word)) continue;
+      if (Event* setting = AddEvent(EventKind::environment, line, speaker))
+        setting->detail = EnvironmentSetting{std::string(name), Capped(word)};
+    }
   const std::string_view fault = at_info_level ? std::string_view() : FatalCudaError(*warning, message);
   if (!fault.empty() && IsNew(EventKind::cuda_error, speaker, fault, {})) {
     if (Event* error = AddEvent(EventKind::cuda_error, line, speaker)) {

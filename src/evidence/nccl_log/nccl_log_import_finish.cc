@@ -83,7 +83,7 @@ void NcclLogImport::NameLargestCommunicators() {
     comm.id = MixHash(MixHash(0x6e63636c, static_cast<uint64_t>(largest)), ordinal);
     Group& group = out_.groups[static_cast<uint32_t>(comm.group)];
     group.comm_id = comm.id;
-    group.assumed_id = true;
+    group.hidden_id = true;
   }
 }
 

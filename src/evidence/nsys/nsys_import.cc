@@ -125,6 +125,7 @@ class NsysImport : public NsysSink {
       if (added) {
         out_.groups.emplace_back();
         out_.groups.back().comm_id = one.id;
+        out_.groups.back().hidden_id = true;
       }
       Group& group = out_.groups[static_cast<uint32_t>(found->second)];
       group_of.emplace(one.id, found->second);

@@ -99,6 +99,7 @@ class StackImport {
       set(section.rank, Certainty::stated);
     } else if (section.command_rank >= 0 && !commands_clash_ && launcher.kind == Kind::none) {
       set(section.command_rank, Certainty::assumed);
+      if (section.command_local) speaker.rank_clue = RankClue::local_rank;
     } else if (launcher.kind == Kind::rank) {
       set(launcher.number, Certainty::stated);
     } else if (launcher.kind == Kind::task || launcher.kind == Kind::local) {

@@ -59,6 +59,10 @@ bool ParseSectionLine(std::string_view line, SectionLine* out);
 // such line.
 int64_t RankInHeading(std::string_view line);
 // "python train.py --local_rank=2", "env RANK=2 python train.py"; -1 where the command does not tell.
-int64_t RankInCommand(std::string_view command);
+struct CommandRank {
+  int64_t rank = -1;
+  bool local = false;  // the number of the process on its node
+};
+CommandRank RankInCommand(std::string_view command);
 
 }  // namespace tacet

@@ -289,22 +289,22 @@ int64_t RankInHeading(std::string_view line) {
   return rest[0] == ':' || rest[0] == ' ' || rest[0] == '*' || rest[0] == '\'' ? rank : -1;
 }
 
-int64_t RankInCommand(std::string_view command) {
+CommandRank RankInCommand(std::string_view command) {
   const auto number = [&](std::initializer_list<std::string_view> keys) -> int64_t {
     for (const std::string_view key : keys)
       if (const auto value = IntAfter<int32_t>(command, key); value && *value >= 0) return *value;
     return -1;
   };
-  if (const int64_t rank = number({" RANK=", "--rank=", "--rank "}); rank >= 0) return rank;
+  if (const int64_t rank = number({" RANK=", "--rank=", "--rank "}); rank >= 0) return {rank};
   // "sglang::scheduler_TP3", "VLLM::Worker_TP3": the titles that servers give their processes
   for (const std::string_view title : {"::scheduler_", "::Worker_"})
     if (auto label = After(command, title))
-      if (const int32_t rank = RankOfParallelLabel(TakeWord(*label)); rank >= 0) return rank;
+      if (const int32_t rank = RankOfParallelLabel(TakeWord(*label)); rank >= 0) return {rank};
   // The rank on its node is the rank of the job on the first node only.
   if (number({"--node_rank=", "--node-rank=", "--node_rank ", "--node-rank ", "--machine_rank ", "--machine_rank="}) >
       0)
-    return -1;
-  return number({"--local_rank=", "--local-rank=", "--local_rank ", "--local-rank ", "LOCAL_RANK="});
+    return {};
+  return {number({"--local_rank=", "--local-rank=", "--local_rank ", "--local-rank ", "LOCAL_RANK="}), true};
 }
 
 }  // namespace tacet

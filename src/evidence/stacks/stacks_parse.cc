@@ -289,7 +289,9 @@ class StackLines {
     if (ParsePySpyProcess(line, &process)) {
       StackSection& section = BeginProcess(lane, place);
       section.pid = process.pid;
-      section.command_rank = RankInCommand(process.command);
+      const CommandRank told = RankInCommand(process.command);
+      section.command_rank = told.rank;
+      section.command_local = told.local;
       return Reading::known;
     }
     if (TakeLiteral(line, "Parent ") && ParsePySpyProcess(line, &process)) {

@@ -42,6 +42,7 @@ struct StackThreadRecord {
 struct StackSection {
   int64_t rank = -1;          // "=== Rank 3: http://node7:25999 ===", "==== rank 3 ===="
   int64_t command_rank = -1;  // "--local_rank=2": of the job where there is one node
+  bool command_local = false;  // it is the number of the process on its node
   int64_t pid = -1;
   int64_t parent_pid = -1;
   std::string_view host;

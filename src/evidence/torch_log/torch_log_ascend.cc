@@ -42,6 +42,14 @@ bool TellsWait(std::string_view text) {
                       "hccl fftsplus task timeout", "tream synchronize timeout", "tream sync timeout"});
 }
 
+// A plog: [ERROR] HCCL(2711,python):2025-03-04-10:22:31.114.882 [transport_manager.cc:882][2711][CreateLink]dest
+// rank[3] create link timeout[120]s
+bool IsPlogError(std::string_view text) { return Contains(text, "[ERROR] HCCL("); }
+
+bool TellsPlogWait(std::string_view text) {
+  return IsPlogError(text) && ContainsAny(text, {"timeout", "time out", "timed out", "times out"});
+}
+
 void GiveOwner(const AscendBlock& block, TorchLogRecord* record) {
   if (record == nullptr) return;
   if (record->pid < 0) record->pid = block.pid;
@@ -69,8 +77,8 @@ void TakeOwner(const LogLine& line, AscendBlock& block, RecordList& out) {
 }
 
 int32_t RemoteRank(std::string_view text) {
-  for (const std::string_view key :
-       {"from remote rank: [", "from remote rank [", "from remote rank:[", "remote rank: ["})
+  for (const std::string_view key : {"from remote rank: [", "from remote rank [", "from remote rank:[",
+                                     "remote rank: [", "remote rank[", "dest rank["})
     if (const auto rank = IntAfter<int32_t>(text, key); rank && *rank >= 0 && *rank < kMostAscendRanks) return *rank;
   return -1;
 }
@@ -136,7 +144,7 @@ void AddCoreError(const LogLine& line, std::string_view words, AscendBlock& bloc
 }  // namespace
 
 bool IsAscendWait(std::string_view text) {
-  return TellsWait(text) || IsWaitCode(IntAfter(text, "error code is ").value_or(-1));
+  return TellsWait(text) || TellsPlogWait(text) || IsWaitCode(IntAfter(text, "error code is ").value_or(-1));
 }
 
 LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out) {
@@ -157,7 +165,8 @@ LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out) {
     AddCallError(line, block, out);
     return LineUse::understood;
   }
-  if (IsWaitCode(code) || TellsWait(text)) {
+  if (TellsPlogWait(text) && block.pid < 0) block.pid = IntAfter(text, "HCCL(").value_or(-1);
+  if (IsWaitCode(code) || TellsWait(text) || TellsPlogWait(text)) {
     AddWait(line, block, out);
     return LineUse::understood;
   }

@@ -28,6 +28,7 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.local_rank = record.local_rank;
   end.host = record.host;
   end.of_pod = record.of_pod;
+  end.first_only = record.of_spawn;
   if (record.of_itself)
     end.inside = record.file.empty() ? record.function : record.file;
   else
@@ -189,7 +190,15 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
     case TorchLogKind::exception:
-      return Raised{record.subject, PlaceOf(record), {}, static_cast<Activity>(record.during), record.in_thread, {}};
+      return Raised{record.subject,
+                    PlaceOf(record),
+                    {},
+                    static_cast<Activity>(record.during),
+                    record.in_thread,
+                    {},
+                    record.of_spawn,
+                    record.in_collective,
+                    record.of_job};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
     case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};

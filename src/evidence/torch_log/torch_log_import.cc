@@ -15,6 +15,7 @@
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
+#include "model/event_words.h"
 #include "model/nccl_warning_ranks.h"
 #include "model/nccl_warnings.h"
 
@@ -182,6 +183,7 @@ class Importer {
     Event event = error;
     event.kind = EventKind::nccl_warning;
     event.text = message;
+    if (record.reason_line > 0) event.source.line = record.reason_line, event.source.offset = 0;
     auto& told = event.Make<Warning>();
     told.id = warning.id;
     told.number = numbers.value;
@@ -366,8 +368,10 @@ class Importer {
       // A summary at the end may name the last step again; only a higher one is progress.
       const bool itself = later(last_rise, event) && (highest[event.speaker] > step_before || step_before < 0);
       const bool went_on = error && (itself || event.source.line < all_went_on);
+      if (went_on && (event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
+                      event.kind == EventKind::disk_full || event.kind == EventKind::shared_memory_full))
+        out_.survived.push_back({event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived)});
       if (went_on && event.kind == EventKind::exception) {
-        out_.survived.push_back(event.As<Raised>());
         out_.Note(DiagnosticSeverity::note, "exception-survived",
                   event.As<Raised>().type + " was printed, and the job continued", event.source);
       }
@@ -375,7 +379,7 @@ class Importer {
     });
   }
 
-  static constexpr size_t kMaxEvents = 200'000;
+  static constexpr size_t kMaxEvents = 200'000, kMostOfSurvived = 200;
   const TorchLog& log_;
   Fragment& out_;
   SpeakerTable speakers_;

@@ -59,6 +59,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::kernel_kill, "out of memory: Kill"},
     {Keyword::kernel_kill, " oom_kill event"},
     {Keyword::other_library, "HCCL error"},
+    {Keyword::other_library, "[ERROR] HCCL("},
     {Keyword::other_library, "topo exchange server get socket timeout"},
     {Keyword::other_library, " ranks connected"},
     {Keyword::other_library, "total connected num is ["},

@@ -68,6 +68,7 @@ LineUse ReadSpawnFailure(const LogLine& line, RecordList& out) {
   if (auto name = After(line.text, "terminated with signal ")) code = -SignalNumber(TakeWord(*name));
   TorchLogRecord& record = AddExit(line, code, out);
   record.local_rank = IntAfter<int32_t>(line.text, "process ").value_or(-1);
+  record.of_spawn = true;
   return LineUse::understood;
 }
 

@@ -92,6 +92,7 @@ LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& 
   if (record != nullptr && !Contains(record->text, "Last error: ")) {
     AppendCapped(record->text, "\nLast error: ");
     AppendCapped(record->text, text);
+    record->reason_line = line.source.line;
   } else if (record != nullptr && !Contains(record->text, text)) {
     // The same error of another process, for a reason of its own: "rank 7 and rank 0 both on CUDA device f000".
     TorchLogRecord again = *record;

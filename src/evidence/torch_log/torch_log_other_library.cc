@@ -310,7 +310,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     const auto reason = After(text, "reason :");
     const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "hardware exception");
     if (is_new) {
-      record->subject = "a hardware exception" + (reason ? ": " + Capped(Trim(*reason), 60) : std::string());
+      record->subject = "hardware exception" + (reason ? ": " + Capped(Trim(*reason), 60) : std::string());
       record->text = Capped(text);
       record->value2 = out.highest_step();
     }

@@ -211,6 +211,11 @@ void KeepLastLine(int32_t rank, std::string_view text, const SourceRef& source, 
   const bool known = at != lines.end() && at->rank == rank;
   if (!known && lines.size() >= kMostQuotedRanks) return;
   LineOfRank line{rank, std::string(text.substr(0, 200)), source};
+  line.waits = ContainsAny(text, {"waiting for ", "Waiting for ", "waits for ", "waiting until ", "Waiting until "});
+  if (const size_t lock = text.find(".lock"); line.waits && lock != std::string_view::npos) {
+    const size_t blank = text.substr(0, lock).find_last_of(" '\"=");
+    line.lock_file = text.substr(blank + 1, lock + 5 - blank - 1);
+  }
   if (known)
     *at = std::move(line);
   else

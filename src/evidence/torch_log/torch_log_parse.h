@@ -95,8 +95,11 @@ struct TorchLogRecord {
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
   bool in_thread = false;     // exception: it ended a thread, and the program goes on
-  bool of_server = false;     // exception: in the code of a program that serves models
+  bool of_job = false;        // exception: a frame is of code that several processes run together
+  bool in_collective = false;  // exception: raised below a call of torch.distributed
+  bool of_server = false;      // exception: in the code of a program that serves models
   bool handled = false;       // the program says that it goes on in spite of it
+  bool of_spawn = false;      // torch.multiprocessing.spawn tells it, which passes on the first failure alone
   bool of_checker = false;    // mismatch: Horovod's coordinator tells it, and names nobody
   uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
@@ -109,6 +112,7 @@ struct TorchLogRecord {
   uint32_t line_before = 0;  // of progress: the line before it that told a lower step, 0 where there is none
   uint32_t repeats = 1;      // how often the same was said
   uint32_t code_line = 0;
+  uint32_t reason_line = 0;  // of NCCL's error: the line with what NCCL says of it; 0: the record's own
   std::string op, group_name, group_description, subject, text, object, function, file, host;
   std::string cure;  // of a library's error: what the library itself says to do about it
   std::vector<int32_t> ranks;

@@ -47,6 +47,12 @@ std::string_view TypeOf(std::string_view body) {
   return body.substr(0, end);
 }
 
+// Code that runs where several processes work on one job.
+bool IsFileOfAJob(std::string_view file) {
+  return ContainsAny(file, {"torch/distributed/", "torch/nn/parallel/", "deepspeed/", "megatron/", "horovod/", "ray/",
+                            "accelerate/", "lightning/strategies/", "colossalai/", "fairscale/", "mpi4py/"});
+}
+
 // "process 3 terminated with signal SIGKILL": torch.multiprocessing.spawn before 1.6.
 bool IsSpawnsMessage(std::string_view message) {
   int64_t process = 0;
@@ -187,6 +193,8 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   const auto number = IntAfter<uint32_t>(rest.substr(quote), ", line ");
   if (!number) return LineUse::not_understood;
   raised_.in_rendezvous = raised_.in_rendezvous || file.ends_with("torch/distributed/rendezvous.py");
+  raised_.in_collective = raised_.in_collective || file.ends_with("torch/distributed/distributed_c10d.py");
+  raised_.of_job = raised_.of_job || IsFileOfAJob(file);
   raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
   in_launcher_ = IsLaunchersFile(file);
   const auto function = After(rest.substr(quote), ", in ");
@@ -501,6 +509,8 @@ void TracebackReader::Write(RecordList& out) {
   record.subject = told.type;
   record.value2 = step_;
   record.in_thread = !told.thread.empty();
+  record.in_collective = told.in_collective;
+  record.of_job = raised_.of_job || root_.of_job;
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
   AppendCapped(record.text, told.message);
   const RaisedException& place = !told.file.empty() ? told : !other.file.empty() ? other : wrapper;

@@ -190,7 +190,11 @@ void AddValue(TrainingValue& value, double number, std::string_view word, int64_
 LineValues FindValues(std::string_view text) {
   text = text.substr(0, kValuesLookAhead);
   LineValues found;
-  if (const auto loss = ValueOf(text, "loss")) {
+  // verl: "actor/entropy_loss:0.41 - actor/pg_loss:nan": the loss that is trained on, not the first one.
+  auto loss = ValueOf(text, "loss");
+  for (const std::string_view name : {"pg_loss", "policy_loss"})
+    if (const auto policy = loss ? ValueOf(text, name) : std::nullopt) loss = policy;
+  if (loss) {
     found.loss = loss->value;
     found.loss_word = loss->word;
     found.whole_loss = loss->whole_name;

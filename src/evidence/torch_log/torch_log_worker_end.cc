@@ -247,6 +247,11 @@ constexpr std::string_view kSpawnRepeats = "an error that is cut off";
 }  // namespace
 
 void DropToldSpawns(TorchLog& log) {
+  for (const TorchLogRecord& spawn : log.records) {
+    if (spawn.kind != TorchLogKind::process_exited || spawn.subject != kSpawnRepeats) continue;
+    for (TorchLogRecord& record : log.records)
+      if (record.kind == TorchLogKind::exception && record.source.line > spawn.source.line) record.of_spawn = true;
+  }
   uint32_t last = 0;
   for (const TorchLogRecord& record : log.records)
     if (record.kind == TorchLogKind::exception || record.kind == TorchLogKind::nccl_error ||
@@ -363,7 +368,10 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     if (is_new) record->subject = "MPI", record->text = Capped(text, 600);
     return LineUse::understood;
   }
-  if (const auto pid = IntAfter(text, "spawn: [WARNING] Terminating process ")) return AddEnd(line, -15, *pid, -1, out);
+  // torch/multiprocessing/spawn.py:165] Terminating process 7476 via signal SIGTERM
+  for (const std::string_view words : {"spawn: [WARNING] Terminating process ", "Terminating process "})
+    if (const auto pid = IntAfter(text, words); pid && Contains(text, "via signal SIGTERM"))
+      return AddEnd(line, -15, *pid, -1, out);
   // torch.multiprocessing.spawn: "-- Process 8 terminated with the following error:"
   if (const auto rank = IntAfter<int32_t>(text, "-- Process ");
       rank && Contains(text, "terminated with the following")) {
@@ -372,6 +380,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     record->value = 1;
     record->rank = *rank;
     record->subject = kSpawnRepeats;
+    record->of_spawn = true;
     record->text = Capped(text, 300);
     return LineUse::understood;
   }
