@@ -128,7 +128,7 @@ TEST(TextRender, AHealthyReportIsThreeOrFourLines) {
   EXPECT_EQ(RenderText(SampleHealthy(), {}),
             "HEALTHY  4 ranks\n"
             "  All 4 ranks finished the same 120 collectives; none waits.\n"
-            "  Read 4 files, 256 kB: 4 nccl_log.\n");
+            "  Read 4 files, 256 kB: 4 NCCL logs.\n");
 }
 
 TEST(TextRender, WhatIsNotUsedBeginsASentence) {
@@ -136,9 +136,9 @@ TEST(TextRender, WhatIsNotUsedBeginsASentence) {
   for (ReportInput& input : report.inputs) input.bytes = 1000000;
   report.inputs[0].not_understood = 10;
   const std::string text = RenderText(report, {});
-  EXPECT_NE(text.find("nccl_log. Under 0.1 % of it was not used."), std::string::npos) << text;
+  EXPECT_NE(text.find("NCCL logs. Under 0.1 % of it was not used."), std::string::npos) << text;
   report.inputs[0].not_understood = 920000;
-  EXPECT_NE(RenderText(report, {}).find("nccl_log. 23 % of it was not used."), std::string::npos);
+  EXPECT_NE(RenderText(report, {}).find("NCCL logs. 23 % of it was not used."), std::string::npos);
 }
 
 TEST(TextRender, AHealthyReportStillNamesItsNotes) {

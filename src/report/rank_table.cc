@@ -298,11 +298,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   const std::set<FileId> spawned = OutputsOfSpawn(incident);
   const auto ended_by_spawn = [&](Rank rank) {
     const auto process = incident.process_of.find(rank);
-    return !spawned.empty() && process != incident.process_of.end() &&
-           (incident.processes[process->second].files.empty() ||
-            std::any_of(incident.processes[process->second].files.begin(),
-                        incident.processes[process->second].files.end(),
-                        [&](FileId file) { return spawned.contains(file); }));
+    if (spawned.empty() || process == incident.process_of.end()) return false;
+    const auto& files = incident.processes[process->second].files;
+    return std::any_of(files.begin(), files.end(), [&](FileId file) { return spawned.contains(file); });
   };
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {

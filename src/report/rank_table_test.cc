@@ -81,9 +81,10 @@ TEST(RankTable, WhoFailedWithItsPeerDoesNotWait) {
 std::vector<ReportRank> RowsAfterAnError(Status status, bool by_spawn) {
   JobSketch job(3, {});
   for (const int r : {0, 1, 2}) job.Say(r, EventKind::progress);
-  auto& raised = job.Say(1, EventKind::exception).Make<Raised>();
-  raised.type = "ValueError";
-  raised.first_only = by_spawn;
+  Event& error = job.Say(1, EventKind::exception);
+  error.Make<Raised>().type = "ValueError";
+  error.Make<Raised>().first_only = by_spawn;
+  if (by_spawn) error.source.file = FileId{0};  // the launcher prints it, where rank 0 prints as well
   Diagnosis diagnosis;
   diagnosis.status = status;
   diagnosis.cause = "application-exception";
