@@ -51,9 +51,9 @@ struct ProcessEnd {
   int64_t code = -1;  // the exit code; negative: the signal
   std::optional<int32_t> mpi_error;
   std::optional<bool> first_failure;  // torchrun's "first observed failure", and its other failures
-  bool of_pod = false;                // Kubernetes tells it of a pod; the code may be unknown (255)
-  bool with_step = false;             // the scheduler ended it together with its step or job, and gives no reason
-  bool first_only = false;            // its launcher ends the others then, and tells nothing of them (mp.spawn)
+  bool of_pod : 1 = false;            // Kubernetes tells it of a pod; the code may be unknown (255)
+  bool with_step : 1 = false;         // the scheduler ended it together with its step or job, and gives no reason
+  bool first_only : 1 = false;        // its launcher ends the others then, and tells nothing of them (mp.spawn)
   int32_t local_rank = -1;            // the rank on its node
   std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
   std::string sentence;               // what happened, where the words of the message say it
