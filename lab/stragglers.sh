@@ -5,8 +5,8 @@
 # and Inspector-format lines (of our plugin) and the length of every step; with INSPECTOR=FILE.so a second round of some
 # jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
 # the next one already loads PyTorch and waits at its gate. OUT/records.tar.xz and OUT/traces.tar.xz.* hold everything.
-# LAB_LIST names a file with other jobs, LAB_JOB the program that runs them (straggler_models.py for straggler_list_6.txt and
-# straggler_list_7.txt). No job is started later than LAB_SECONDS after the beginning.
+# LAB_LIST names a file with other jobs, LAB_JOB the program that runs them (straggler_models.py for straggler_list_6.txt to
+# straggler_list_8.txt). No job is started later than LAB_SECONDS after the beginning.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 program=${LAB_JOB:-straggler_job.py}
