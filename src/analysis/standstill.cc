@@ -80,9 +80,22 @@ void AddThoseInOperations(const Scene& scene, std::set<Rank>& waiters) {
   }
 }
 
+// By its stack it is in communication: where it is known who stands still, that one waits.
+bool WaitsByStack(const Scene& scene, Rank rank) {
+  const auto stack = scene.stacks.find(rank);
+  return stack != scene.stacks.end() && stack->second->place == StackReading::Place::communication;
+}
+
 void ChooseOperation(const Scene& scene, StandstillView& view) {
+  const auto is_open = [](const Standstill& still) {
+    return still.kind == StandstillKind::unclear || still.kind == StandstillKind::absent;
+  };
+  const bool settled = std::any_of(view.ranks.begin(), view.ranks.end(), [&](const Standstill& still) {
+    return !is_open(still) && still.root && still.root->call;
+  });
   std::set<Rank> waiters, guilty;
-  for (const Standstill& still : view.ranks) guilty.insert(still.rank);
+  for (const Standstill& still : view.ranks)
+    (settled && is_open(still) && WaitsByStack(scene, still.rank) ? waiters : guilty).insert(still.rank);
   if (!guilty.empty()) AddThoseInOperations(scene, waiters);
   for (const SourceAnalysis& source : scene.analyses.sources)
     for (const BlockedOperation& operation : source.waits.operations)
@@ -90,7 +103,8 @@ void ChooseOperation(const Scene& scene, StandstillView& view) {
         waiters.insert(operation.waiters.begin(), operation.waiters.end());
   for (const Standstill& still : view.ranks) {
     const WaitRoot* root = still.root;
-    if (!root || !root->call) continue;
+    // Who only lags may do so behind the one that stands still: the operation is one that this one owes.
+    if (!root || !root->call || (settled && is_open(still))) continue;
     const bool earlier =
         !view.operation || (root->call->enter_wall_ns != kNoTime && view.operation->enter_wall_ns != kNoTime &&
                             root->call->enter_wall_ns < view.operation->enter_wall_ns);

@@ -26,7 +26,9 @@ PYTHON = find_python()
 class List(unittest.TestCase):
     def test_every_fault_is_listed_with_what_a_right_verdict_says(self):
         done = subprocess.run([TACET, "lab", "list"], capture_output=True, text=True, check=True)
-        lines = done.stdout.splitlines()
+        heading, _, listed = done.stdout.partition("\n\n")
+        self.assertTrue(heading.startswith("FAULT"), heading)
+        lines = listed.splitlines()
         self.assertEqual(len(lines) % 2, 0)
         self.assertGreater(len(lines) // 2, 40)
         self.assertTrue(all(line.lstrip().startswith("-> ") for line in lines[1::2]), done.stdout)

@@ -134,9 +134,9 @@ LineUse ReadConnectRetry(const LogLine& line, RecordList& out) {
 }
 
 // [c10d] The IPv4 network addresses of (node1, 29500) cannot be retrieved (gai error: -2 - Name or service not known).
-// A name without an IPv6 address is no fault: IPv4 is tried next.
+// A name without an IPv6 address is no fault: IPv4 is tried next. That the resolver fails (-3) concerns both.
 LineUse ReadUnknownName(const LogLine& line, RecordList& out) {
-  if (!Contains(line.text, "The IPv4 network addresses of ")) return LineUse::ignored;
+  if (!ContainsAny(line.text, {"The IPv4 network addresses of ", "(gai error: -3 "})) return LineUse::ignored;
   std::string address = AddressInParentheses(line.text);
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address + " again");
   if (!is_new) return LineUse::understood;
