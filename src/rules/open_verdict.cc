@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/timeout_census.h"
 #include "model/event_witness.h"
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
@@ -21,6 +22,7 @@
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
 #include "rules/stack_words.h"
+#include "rules/timeout_words.h"
 #include "rules/told_hang.h"
 #include "rules/told_trouble.h"
 #include "rules/training_words.h"
@@ -143,6 +145,10 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   if (end.told && !end.told->As<WatchdogTimeout>().bar.empty()) return;  // the headline says who works
   const bool awaited = end.told && end.quiet_ns <= 0 && end.told->kind == EventKind::watchdog_timeout &&
                        end.told->peer.known();  // the headline names it
+  if (end.told && end.quiet_ns <= 0 && HaveDiverged(CountTimeouts(facts.incident))) {
+    diagnosis.open.push_back({"Where do the collectives of the ranks first differ?", HangCapture(facts)});
+    return;
+  }
   diagnosis.headline += awaited ? "; look there first" : "; the evidence does not show which rank is responsible";
   if (end.told && end.told->Means(Meaning::of_ascend)) {
     diagnosis.open.push_back(

@@ -36,20 +36,33 @@ std::string AwaitedWords(const TimeoutCensus& census) {
 }
 
 // Numbers of one group can be compared. Where the lines name none, they may be of several.
-std::string BehindWords(const TimeoutCensus& census) {
-  const TimedOutCall *lowest = nullptr, *highest = nullptr;
+struct FirstAndLast {
+  const TimedOutCall *lowest = nullptr, *highest = nullptr;  // null where nothing can be compared
+  bool far_apart = false;
+};
+
+FirstAndLast CompareNumbers(const TimeoutCensus& census) {
+  FirstAndLast out;
   const std::string& group = census.calls.front().group;
   for (const TimedOutCall& call : census.calls) {
     if (call.seq < 0 || call.op == OpKind::unknown) continue;
-    if (call.group != group && !call.group.empty() && !group.empty()) return "";
-    if (!lowest || call.seq < lowest->seq) lowest = &call;
-    if (!highest || call.seq > highest->seq) highest = &call;
+    if (call.group != group && !call.group.empty() && !group.empty()) return {};
+    if (!out.lowest || call.seq < out.lowest->seq) out.lowest = &call;
+    if (!out.highest || call.seq > out.highest->seq) out.highest = &call;
   }
-  if (!lowest || lowest->seq == highest->seq) return "";
+  if (!out.lowest || out.lowest->seq == out.highest->seq) return {};
   // A collective holds everybody up: nobody gets thousands of calls ahead in one group.
   constexpr int64_t kMostAhead = 500;
-  if (highest->seq - lowest->seq > kMostAhead && (group.empty() || lowest->group != highest->group))
-    return " (numbers of different groups)";
+  out.far_apart = out.highest->seq - out.lowest->seq > kMostAhead &&
+                  (group.empty() || out.lowest->group != out.highest->group);
+  return out;
+}
+
+std::string BehindWords(const TimeoutCensus& census) {
+  const auto [lowest, highest, far_apart] = CompareNumbers(census);
+  if (!lowest) return "";
+  if (far_apart) return " (numbers of different groups)";
+  const std::string& group = census.calls.front().group;
   if (!census.completed.empty())
     return ", although " + RankWords(census.completed) + (census.completed.size() == 1 ? " has" : " have") +
            " completed #" + std::to_string(lowest->seq) + ": the ranks most likely do not issue the same collectives";
@@ -92,6 +105,12 @@ std::string TimedOutCallWords(const TimedOutCall& call) {
 // HCCL tells for which rank a wait was. Of several waits each may name its own neighbour in a ring.
 Rank AwaitedRank(const TimeoutCensus& census) {
   return census.calls.size() == 1 && census.calls[0].ranks.size() == 1 ? census.calls[0].first->peer : Rank{};
+}
+
+bool HaveDiverged(const TimeoutCensus& census) {
+  if (!census || census.completed.empty()) return false;
+  const FirstAndLast numbers = CompareNumbers(census);
+  return numbers.lowest && !numbers.far_apart;
 }
 
 std::string ReportedCallWords(const Event& report) {
