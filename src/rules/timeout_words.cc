@@ -53,8 +53,8 @@ FirstAndLast CompareNumbers(const TimeoutCensus& census) {
   if (!out.lowest || out.lowest->seq == out.highest->seq) return {};
   // A collective holds everybody up: nobody gets thousands of calls ahead in one group.
   constexpr int64_t kMostAhead = 500;
-  out.far_apart = out.highest->seq - out.lowest->seq > kMostAhead &&
-                  (group.empty() || out.lowest->group != out.highest->group);
+  out.far_apart =
+      out.highest->seq - out.lowest->seq > kMostAhead && (group.empty() || out.lowest->group != out.highest->group);
   return out;
 }
 

@@ -18,6 +18,8 @@ WORTH = 0.04  # of the step: what must be found
 # A delay of the GPU that the others hide by half, where the rest is within what hosts of such jobs differ by; and a pipeline
 # of which each stage is one rank, so that nobody does the same work.
 MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "thirteenth/pipe_host_30"}
+# Its delay costs 24 % of the steps under the profiler, and 10 % of the others: the record holds both.
+MAY_BE_FAR = {"fourteenth/accum_gpu_60"}
 
 
 def stragglers(name):
@@ -51,8 +53,8 @@ class RecordedDelays(unittest.TestCase):
             measured, error = truth["cost_ms"] / truth["step_ms"], truth["cost_error_ms"] / truth["step_ms"]
             off = abs(self.found[name][0]["cost"] - measured)
             near += off <= max(0.2 * measured, 2 * error)
-            far += off > 0.5 * measured + 2 * error
-        self.assertGreaterEqual(near, 35)
+            far += off > 0.5 * measured + 2 * error and name not in MAY_BE_FAR
+        self.assertGreaterEqual(near, 43)
         self.assertEqual(far, 0)
 
 
