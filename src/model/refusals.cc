@@ -164,7 +164,7 @@ constexpr Refusal kRefusals[] = {
       "tokenizer of that run and the same padding (Megatron: --make-vocab-size-divisible-by times the tensor-parallel "
       "size), or resize the embedding."}},
     {"no-fabric-provider",
-     "oneCCL finds no provider of libfabric (OFI)",
+     "no provider of libfabric (OFI) was found for oneCCL",
      {"Run fi_info on the host, in the same container and environment: it lists the providers that libfabric finds.",
       "Check FI_PROVIDER: it must name one of them, or be unset.",
       "Set FI_PROVIDER_PATH to the folder with the providers of the libfabric that oneCCL loads (source setvars.sh)."}},

@@ -286,7 +286,7 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   profile.step_ns = static_cast<int64_t>(Mean(times.values));
   profile.steps = times.values.size();
   if (const auto& late = profile.stragglers.stragglers;
-      !late.empty() && late.front().counted_in.empty() && static_cast<size_t>(late.front().steps) != profile.steps)
+      !late.empty() && late.front().steps == profile.stragglers.steps && late.front().steps != profile.steps)
     profile.remarks.push_back("the step time is the mean of " + std::to_string(profile.steps) +
                               " intervals from one step to the next; late steps were counted in " +
                               std::to_string(late.front().steps) + " steps");

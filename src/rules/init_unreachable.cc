@@ -212,7 +212,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     // torchrun's exception repeats, without the address, what the socket's line has told.
     const bool repeats = !evidence.empty() && TargetOf(event).empty() && !event.rank.known();
     const bool same = std::any_of(events.begin(), events.end() - 1, [&](const Event* earlier) {
-      return earlier->rank == event.rank && !TargetOf(event).empty() && TargetOf(*earlier) == TargetOf(event);
+      return event.rank.known() && earlier->rank == event.rank &&
+             (TargetOf(event).empty() || TargetOf(*earlier) == TargetOf(event));
     });
     if (evidence.size() < 3 && !repeats && !same)
       evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
