@@ -93,14 +93,16 @@ const Command kAgentCommand = {"agent", "Watch the jobs of this node through the
 Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this node and serves, over HTTP:
   /metrics             for Prometheus
   /api/v1/state        JSON: every process, its communicators and operations in flight; ?brief=1 for polling
-  /api/v1/boxes        names of the boxes;   /api/v1/boxes/NAME   a small copy of one: tacet diagnose reads it
+  /api/v1/boxes        names of the boxes
+  /api/v1/boxes/NAME   a small copy of one: tacet diagnose reads it
   /api/v1/ras          the latest answer of NCCL RAS
-  /healthz             200 while the agent works; then problems with boxes and folders, one per line
+  /healthz             200 while the agent works, followed by any problems with boxes and folders, one
+                       per line
 
   -b, --boxes DIR     box folder (default: TACET_BOX_DIR, else /dev/shm/tacet); waits until it exists
   -l, --listen ADDR   host:port (default 127.0.0.1:9560; port 0 takes a free one and prints it)
   -i, --interval MS   time between two scans (default 1000)
-      --hang-after S  no stall shorter than this is called a hang (default 4); docs/live.md has the whole rule
+      --hang-after S  no stall shorter than this is called a hang (default 4 s); docs/live.md has the whole rule
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
                       the password may come from TACET_CLICKHOUSE_PASSWORD. A failing server never blocks the agent
       --keep HOURS    boxes of processes that vanished are removed after this (default 24; 0: remove nothing);
@@ -115,7 +117,7 @@ Access (docs/live.md): users of this node see their own jobs, root and operators
       --operators LIST  users of this node who see all jobs (default root,prometheus)
       --socket PATH   also answer on this unix socket
       --host-name NAME  another name for this service in requests, besides its addresses, localhost and the host name
-      --insecure      serve other hosts without TLS and users: anyone who reaches the port sees all jobs
+      --insecure      serve other hosts without TLS or authentication: anyone who reaches the port sees all jobs
 
 Ends on SIGTERM and SIGINT.
 

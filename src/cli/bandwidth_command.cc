@@ -130,40 +130,40 @@ const Command kBandwidthCommand = {"bandwidth", "Compare what benchmarks reach w
 tacet bandwidth --run TOOL [options] [-- ARGUMENTS...]
 
 Reads output of nccl-tests and rccl-tests, nvbandwidth, p2pBandwidthLatencyTest, iperf3, perftest, the OSU
-micro-benchmarks and plain tables of size, time and bandwidth; with NCCL's log or topology also what NCCL's own
-model predicts for this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and bandwidth
+micro-benchmarks and plain tables of size, time and bandwidth. Given NCCL's log or topology, also shows what NCCL's
+own model predicts for this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and bandwidth
 between changes of protocol, names slow cells, rows and columns of pair matrices, and follows the bandwidth from the
 line rate down to what was measured. Runs with different ranks, hosts, types or settings are never pooled.
 
-  -f, --format F      text (default), json or html
-      --json          the same as --format json
-  -o, --output FILE   write there instead of to standard output
-      --html FILE     write the page there as well, with drawings
-      --tuner FILE    write the rows of NCCL's tuner plugin for the sizes at which a forced NCCL_ALGO or NCCL_PROTO
-                      was faster than NCCL's own choice
-      --fail-on S     exit with 1 at this severity or above: warning (default), never
-  -v, --verbose       every size
-  -j, --threads N     files read at a time (default: one per core)
-      --max-file-mb N unpack at most this much of a file (default 512)
-      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
-      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+  -f, --format F       text (default), json or html
+      --json           the same as --format json
+  -o, --output FILE    write there instead of to standard output
+      --html FILE      write the page there as well, with drawings
+      --tuner FILE     write the rows of NCCL's tuner plugin for the sizes at which a forced NCCL_ALGO or NCCL_PROTO
+                       was faster than NCCL's own choice
+      --fail-on S      exit with 1 at this severity or above: warning (default) or never
+  -v, --verbose        every size
+  -j, --threads N      files read at a time (default: one per core)
+      --max-file-mb N  unpack at most this much of a file (default 512)
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
+      --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
 
-Measure, save and read at once:
+Measure, save and read in one go:
 
-      --run TOOL      nccl-tests, perftest or iperf3
-      --launcher L    local (default), mpirun, srun or ssh
-      --hostfile FILE one host per line; "host slots=8" and "host:8" are understood
-      --hosts L       the same on the command line: gpu1,gpu2
-      --op L          operations of nccl-tests (default all_reduce); programs of perftest (default ib_write_bw)
-      --sizes A:B     first and last size (default 8:1G), each twice the one before
-      --ranks L       rank counts, one run each (default: all slots of all hosts)
-      --ways L        NCCL_ALGO and NCCL_PROTO to force in turn, beside NCCL's own choice: Ring:LL,Ring:Simple,Tree
-      --pairs         rounds of disjoint pairs of hosts: two rounds isolate a bad one
-      --rounds N      number of rounds (default 2; all: every pair)
-      --bin DIR       where the programs are, if not in PATH
-      --save DIR      keep the output there (default: tacet-bandwidth-TIME)
-      --time-limit S  limit for each program in seconds (default 600)
-      --dry-run       show the commands and run none
+      --run TOOL       nccl-tests, perftest or iperf3
+      --launcher L     local (default), mpirun, srun or ssh
+      --hostfile FILE  one host per line; "host slots=8" and "host:8" are understood
+      --hosts L        the same on the command line: gpu1,gpu2
+      --op L           operations of nccl-tests (default all_reduce); programs of perftest (default ib_write_bw)
+      --sizes A:B      first and last size (default 8:1G), each twice the one before
+      --ranks L        rank counts, one run each (default: all slots of all hosts)
+      --ways L         NCCL_ALGO and NCCL_PROTO to force in turn, beside NCCL's own choice: Ring:LL,Ring:Simple,Tree
+      --pairs          rounds of disjoint pairs of hosts: two rounds isolate a bad host
+      --rounds N       number of rounds (default 2; all: every pair)
+      --bin DIR        where the programs are, if not in PATH
+      --save DIR       keep the output there (default: tacet-bandwidth-TIME)
+      --time-limit S   limit for each program in seconds (default 600)
+      --dry-run        show the commands and run none
   Arguments after -- go to every program.
 
 Exit code:

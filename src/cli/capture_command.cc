@@ -123,8 +123,8 @@ const Command kCaptureCommand = {"capture",
                                  R"(tacet capture --pid PID[,PID...] | --slurm JOB | --pod NAME [options]
 
 Captures the state of a running job and leaves it running: Python stacks (through the hook of tacet run, else
-py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel's log, network counters,
-twice where changes matter. Then it diagnoses what it captured.
+py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel's log and network counters;
+what changes is captured twice. Then it diagnoses what it captured.
 
   -p, --pid PID       these processes and their children; the launcher's pid is enough
       --slurm JOB     on every node of the job, through srun --overlap; gives a bundle

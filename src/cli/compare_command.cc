@@ -138,19 +138,19 @@ of each operation. Several tables of one side, in one file or in a folder, are r
 the samples, and every size is tested. With one run per side, only size classes are judged, by the ratios
 of their sizes. Wrong results in B fail the comparison, however fast it is.
 
-  -f, --format F      text (default), json, html (a page with bars) or junit
-      --json          the same as --format json
-  -o, --output FILE   write there instead of to standard output
-      --html FILE     write the page there as well
-      --alpha P       share of false alarms allowed among the differences reported (default 0.05)
-      --min-change S  changes below this share are not reported (default 0.01)
-      --gate G        what makes the exit code 1: step (default: a slower step; for benchmarks any line), any
-                      (any slower line), never
-  -v, --verbose       also the lines without a difference
-  -j, --threads N     files read at a time (default: one per core)
-      --max-file-mb N unpack at most this much of a file (default 512); traces are streamed
-      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
-      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
+  -f, --format F       text (default), json, html (a page with bars) or junit
+      --json           the same as --format json
+  -o, --output FILE    write there instead of to standard output
+      --html FILE      write the page there as well
+      --alpha P        share of false alarms allowed among the differences reported (default 0.05)
+      --min-change S   changes below this share are not reported (default 0.01)
+      --gate G         what makes the exit code 1: step (default: a slower step; for benchmarks any line), any
+                       (any slower line), never
+  -v, --verbose        also the lines without a difference
+  -j, --threads N      files read at a time (default: one per core)
+      --max-file-mb N  unpack at most this much of a file (default 512); traces are streamed
+      --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
 
 Exit code:
   0  no significant slowdown

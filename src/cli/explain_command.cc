@@ -173,8 +173,9 @@ int RunExplain(const std::vector<std::string>& arguments) {
 const Command kExplainCommand = {"explain", "Explain a cause: what it means, how to fix and how to prevent it",
                                  R"(tacet explain CAUSE... | XID | --list | --markdown
 
-Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it. For an Xid, an
-error of NVIDIA's driver in the kernel log, by its number or words of its name: what it means and what to do.
+Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it. An Xid,
+an error of NVIDIA's driver in the kernel log, can be given by its number or by words of its name: prints what it
+means and what to do.
 
   -l, --list       all causes, one line each
       --markdown   all causes as one document

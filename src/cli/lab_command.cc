@@ -208,7 +208,7 @@ int RunLab(const std::vector<std::string>& arguments) {
 const Command kLabCommand = {"lab", "Cause a known fault in a real PyTorch job and check the verdict",
                              R"(tacet lab list
 tacet lab run FAULT [options]
-tacet lab score [--faults A,B,...] [--seeds 3] [options]
+tacet lab score [--faults A,B,...] [--seeds N] [options]
 
 Starts a small training job with your own PyTorch (1.13 or newer) through 'tacet run', makes one rank fail in
 a known way, and compares the verdict with the planted fault. Without a GPU the ranks use gloo; on one GPU
@@ -220,7 +220,7 @@ each rank gets its own NCCL_HOSTID, so that NCCL treats it as a node. The seed c
       --seed S          the first seed (default 1)
       --seeds N         seeds per fault for 'score' (default 3)
       --faults A,B      only these, for 'score'
-      --hang-after S    as for 'tacet run' (default 8)
+      --hang-after S    as for 'tacet run' (default 8 s)
       --python PROGRAM  a Python with PyTorch (default: python3 in PATH, then /usr/bin/python3)
   -o, --out FOLDER      where all files go (default: tacet-lab)
 

@@ -104,15 +104,15 @@ int RunLint(const std::vector<std::string>& arguments) {
 const Command kLintCommand = {"lint", "Find environment variables that are wrong, risky or without effect",
                               R"(tacet lint [options] [PATH...]
 
-Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or were
-never read (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
+Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or
+never read by any release (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
 that this release removed, renamed or does not have yet, defaults of old releases that are still set,
 settings that are slow, risky, overridden, without effect or different between ranks, and a log file that
 all ranks share.
-Each finding shows the default, the effect, the releases that read it, where it is set and what to do.
+Each finding shows the default, the effect, the releases that read the variable, where it is set and what to do.
 
 Without a PATH it reads the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; otherwise files and
-folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, folders of tacet run.
+folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, run folders.
 PATH '-' is standard input.
 
       --nccl VERSION    the release that will read them (default: the one in the logs, else the newest)

@@ -181,44 +181,44 @@ algorithm and protocol, which one wins where, and why the others lose. The input
 printed tables and the logged choices, or from a description of the hardware (--gpus, --nodes, --nics). From
 2.31 on the log itself states what NCCL expects, and that is shown.
 
-      --op LIST       operations (default all_reduce,all_gather,reduce_scatter), or all
-  -s, --size LIST     sizes of the whole buffer: 4K,64K,1M,16M,256M,1G (the default)
-      --gpus G        GPUs of a node: 8xH100; with logs, the GPU that was used
-      --nodes N       number of nodes; with logs, only where the log does not say
-      --nics N        NICs of a node: 8x400G
-      --gdr on|off    GPUDirect RDMA (default on)
-      --cpu C         intel (default), amd or arm
-      --nccl V        release, such as 2.28.9; with logs, only where the log does not say
+      --op LIST        operations (default all_reduce,all_gather,reduce_scatter), or all
+  -s, --size LIST      sizes of the whole buffer: 4K,64K,1M,16M,256M,1G (the default)
+      --gpus G         GPUs of a node: 8xH100; with logs, the GPU that was used
+      --nodes N        number of nodes; with logs, only where the log does not say
+      --nics N         NICs of a node: 8x400G
+      --gdr on|off     GPUDirect RDMA (default on)
+      --cpu C          intel (default), amd or arm
+      --nccl V         release, such as 2.28.9; with logs, only where the log does not say
       --algo L, --proto L
-                      NCCL_ALGO and NCCL_PROTO
-  -w, --what-if L     changes, shown before and after: nics=8x400G,gdr=on,version=2.24,nodes=32,channels=32,
-                      algo=Ring,proto=^LL128,cpu=amd,gpus=8xB200,pat=1
-  -v, --verbose       every algorithm and protocol of each size, with its time or why it may not be used
+                       NCCL_ALGO and NCCL_PROTO
+  -w, --what-if L      changes, shown before and after: nics=8x400G,gdr=on,version=2.24,nodes=32,channels=32,
+                       algo=Ring,proto=^LL128,cpu=amd,gpus=8xB200,pat=1
+  -v, --verbose        every algorithm and protocol of each size, with its time or why it may not be used
 
 The plain models of a link, for all collectives, send and receive:
 
       --alpha T --bandwidth B
-                      latency (5us) and GB/s of the link, from data sheets or from a fit
-      --loggp L,o,g,G LogGP instead: latency, overhead and gap in µs, gap per byte in ns
-      --ranks N       ranks (default 8)
-      --within A:B    alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes says how many
+                       latency, such as 5us, and GB/s of the link, from data sheets or from a fit
+      --loggp L,o,g,G  LogGP instead: latency, overhead and gap in µs, gap per byte in ns
+      --ranks N        ranks (default 8)
+      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes says how many
 
 The training step of a transformer: volumes, times, memory, MFU and HFU, bubble, GPU-hours lost:
 
-      --model L       layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192,experts=8,active=2
-      --layout L      dp=8,tp=4,pp=2,cp=1,ep=1,zero=1,batch=1,micro=16,interleave=1,sp=on,recompute=selective
-                      (none, selective, full, or a number of layers per stage)
-      --step-time T   measured: 4.2s
-      --peak-tflops N of one GPU (default: by --gpus)
+      --model L        layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192,experts=8,active=2
+      --layout L       dp=8,tp=4,pp=2,cp=1,ep=1,zero=1,batch=1,micro=16,interleave=1,sp=on,recompute=selective
+                       (none, selective, full, or a number of layers per stage)
+      --step-time T    measured: 4.2s
+      --peak-tflops N  of one GPU (default: by --gpus)
 
-      --explain       units and formulas below the numbers
-  -f, --format F      text (default), json or csv
-      --json          the same as --format json
-  -o, --output FILE   write there instead of to standard output
-  -j, --threads N     files read at a time (default: one per core)
-      --max-file-mb N unpack at most this much of a file (default 512)
-      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
-      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --explain        units and formulas below the numbers
+  -f, --format F       text (default), json or csv
+      --json           the same as --format json
+  -o, --output FILE    write there instead of to standard output
+  -j, --threads N      files read at a time (default: one per core)
+      --max-file-mb N  unpack at most this much of a file (default 512)
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
+      --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Exit code:
   0  done
@@ -232,7 +232,8 @@ Examples:
   tacet predict logs/ --op all_reduce --size 64MiB --verbose
   tacet predict --alpha 12us --bandwidth 46 --ranks 64 --op all
   tacet predict --gpus 8xH100 --nodes 8 --nics 8x400G --step-time 4.2s --explain \
-    --model layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192 --layout dp=8,tp=8,micro=8
+    --model layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192 \
+    --layout dp=8,tp=8,micro=8
 )",
                                  RunPredict};
 

@@ -90,7 +90,7 @@ const Command kRunCommand = {"run", "Run a job so that its next hang or crash ex
                              R"(tacet run [options] -- COMMAND [ARGUMENT...]
 
 Starts the job (torchrun, mpirun, srun, deepspeed, accelerate, python; once per node), switches on what a
-diagnosis needs, keeps its output with times, and watches it. When it hangs: captures stacks, flight
+diagnosis needs, keeps its output with timestamps, and watches it. When it hangs: captures stacks, flight
 records, RAS, nvidia-smi, the kernel's log, counters and /proc of all ranks on this node, and names the
 culprit on standard error and in the run folder. When it crashes: the same from what is left. A job that succeeds
 gets no verdict. Output passes through unchanged; variables that are already set keep their values.
@@ -100,13 +100,13 @@ gets no verdict. Output passes through unchanged; variables that are already set
   -d, --dir FOLDER      the run folder (default: tacet-runs/<time>-<name>); where srun or mpirun starts several
                         runs, each has FOLDER/<host>
   -n, --name NAME       name of the run (default: that of the script)
-      --hang-after S    report a hang after this long without progress while a rank waits (default 45)
+      --hang-after S    report a hang after this long without progress while a rank waits (default 45 s)
       --on-hang WHAT    wait (default), kill (SIGTERM, after 30 s SIGKILL), or a command for sh, which finds
                         TACET_RUN_DIR, TACET_JOB_PID, TACET_CAUSE and TACET_HEADLINE in its environment
       --webhook URL     also POST the verdict as JSON there (http or https)
       --profile-steps A-B  torch.profiler during these optimizer steps, one trace per rank
       --per-rank        torchrun: every line marked with its rank, a file per rank
-      --packets         a ring of packet headers beside the job (needs tcpdump and its rights)
+      --packets         keep the latest packet headers (needs tcpdump and the right to capture)
       --no-watch        record and diagnose, but do not watch
       --no-native       no C and C++ stacks (gdb stops a process for as long as it reads)
       --preflight       run tacet preflight between the nodes first; after a no-go the job is not started,

@@ -128,7 +128,7 @@ boxes. Agents may disappear and return. Over HTTP:
       --dns NAME         every address of NAME[:PORT], resolved again every 15 s (a headless service)
   -l, --listen ADDR      host:port (default 127.0.0.1:9570; port 0 takes a free one and prints it)
   -i, --interval MS      time between two polls of one agent (default 1000)
-      --hang-after S     no stall shorter than this is called a hang (default 4)
+      --hang-after S     no stall shorter than this is called a hang (default 4 s)
       --workers N        agents polled at a time (default 32)
 
 For agents with a web configuration:
@@ -143,7 +143,7 @@ Access (docs/live.md): users of this host see their own jobs, root and operators
       --operators LIST   users of this host who see all jobs (default root,prometheus)
       --socket PATH      also answer on this unix socket
       --host-name NAME   another name for this service in requests, besides its addresses, localhost and the host name
-      --insecure         serve other hosts without TLS and users: anyone who reaches the port sees all jobs
+      --insecure         serve other hosts without TLS or authentication: anyone who reaches the port sees all jobs
 
 Ends on SIGTERM and SIGINT.
 

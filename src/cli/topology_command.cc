@@ -83,16 +83,16 @@ Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and gra
 `nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or re-enter a node,
 a node that lowers the bandwidth of all, idle or missing network devices, crossed rails, slow transports.
 
-  -f, --format F      text (default), json, dot (for Graphviz) or html
-      --json          the same as --format json
-  -o, --output FILE   write there instead of to standard output
-      --html FILE     write the page there as well
-      --fail-on S     exit with 1 at this severity or above: warning (default), never
-  -v, --verbose       all rings, trees and GPUs, nothing summarized
-  -j, --threads N     files read at a time (default: one per core)
-      --max-file-mb N unpack at most this much of a file (default 512)
-      --no-redact     keep passwords, tokens and keys found in the evidence; by default they are removed
-      --color WHEN    auto (default: on a terminal, unless NO_COLOR is set), always, never
+  -f, --format F       text (default), json, dot (for Graphviz) or html
+      --json           the same as --format json
+  -o, --output FILE    write there instead of to standard output
+      --html FILE      write the page there as well
+      --fail-on S      exit with 1 at this severity or above: warning (default) or never
+  -v, --verbose        all rings, trees and GPUs, nothing summarized
+  -j, --threads N      files read at a time (default: one per core)
+      --max-file-mb N  unpack at most this much of a file (default 512)
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
+      --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
 
 Exit code:
   0  nothing found

@@ -367,7 +367,7 @@ Result<Loaded> LoadEvidence(const std::vector<std::string>& paths, const LoadOpt
   loaded.missing = MissingPaths(names);
   if (!loaded.missing.empty() && loaded.missing.size() == paths.size())
     return Error{"'" + loaded.missing.front() + "': " + std::string(kNoSuchPath),
-                 "name a folder of logs and dumps, or '-' for standard input"};
+                 "name a file or a folder of logs and dumps, or '-' for standard input"};
   const std::vector<FoundFile> files = FindFiles(names);
   std::vector<std::vector<Fragment>> read(files.size());
   std::atomic<size_t> done{0}, unreadable{0};

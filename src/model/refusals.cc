@@ -156,6 +156,18 @@ constexpr Refusal kRefusals[] = {
       "tokenizer of that run and the same padding (Megatron: --make-vocab-size-divisible-by times the tensor-parallel "
       "size), or resize the embedding.",
       "A prefix such as 'module.' comes from DDP: remove it before loading."}},
+    {"checkpoint-shapes",
+     "the checkpoint does not fit the model: shapes of parameters differ",
+     {"Compare the configuration with that of the run that wrote the checkpoint: architecture, vocabulary, tensor and "
+      "pipeline sizes.",
+      "If only the first dimension of an embedding or of the output layer differs, it is the vocabulary: use the "
+      "tokenizer of that run and the same padding (Megatron: --make-vocab-size-divisible-by times the tensor-parallel "
+      "size), or resize the embedding."}},
+    {"no-fabric-provider",
+     "no provider of libfabric (OFI) was found for oneCCL",
+     {"Run fi_info on the host, in the same container and environment: it lists the providers that libfabric finds.",
+      "Check FI_PROVIDER: it must name one of them, or be unset.",
+      "Set FI_PROVIDER_PATH to the folder with the providers of the libfabric that oneCCL loads (source setvars.sh)."}},
     {"partitioned-model",
      "a whole checkpoint is loaded into a model whose parameters are partitioned: their size is 0 here",
      {"Load the checkpoint before the model is partitioned (before deepspeed.initialize or the FSDP wrapper), or "
@@ -282,8 +294,9 @@ constexpr RefusalWords kRefusalWords[] = {
     {"weights-only", {"Weights only load failed", ""}},
     {"partitioned-model", {"Error(s) in loading state_dict for ", "current model is torch.Size([0])"}},
     {"checkpoint-unlike-model", {"Error(s) in loading state_dict for ", ""}},
-    {"checkpoint-unlike-model", {"hape mismatch for loaded", "tensor for key "}},
-    {"checkpoint-unlike-model", {"Size mismatch between saved ", " and current: "}},
+    {"checkpoint-shapes", {"hape mismatch for loaded", "tensor for key "}},
+    {"checkpoint-shapes", {"Size mismatch between saved ", " and current: "}},
+    {"no-fabric-provider", {"oneCCL", "no ofi providers found"}},
     {"checkpoint-unlike-model", {" value from checkpoint ", "is not equal to the input argument value"}},
     {"marked-twice", {"Expected to mark a variable ready only once", ""}},
     {"stale-file", {"Stale file handle", ""}},

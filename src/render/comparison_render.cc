@@ -21,10 +21,22 @@ std::string Change(double share) {
   return text;
 }
 
+constexpr double kLeastP = 1e-15;
+
 std::string Probability(double p) {
-  if (p < 1e-15) return "< 1e-15";
+  if (p < kLeastP) return "< 1e-15";
   char text[32];
   std::snprintf(text, sizeof text, p < 0.001 ? "%.1e" : "%.3f", p);
+  return text;
+}
+
+// "p = 0.040", "p < 1e-15"
+std::string PWords(double p) { return (p < kLeastP ? "p " : "p = ") + Probability(p); }
+
+// "95 % interval"
+std::string IntervalName(const ProfileComparison& comparison) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g %% interval", (1 - comparison.options.alpha) * 100);
   return text;
 }
 
@@ -54,7 +66,8 @@ std::string Headline(const ProfileComparison& comparison) {
     out = "step time: " + std::string(Name(step->kind)) + " (" + DescribeTime(step->mean_a) + " -> " +
           DescribeTime(step->mean_b) + ", " + Change(step->change);
     if (step->count_a > 1 && step->count_b > 1)
-      out += ", interval " + Change(step->low) + " to " + Change(step->high) + ", p " + Probability(step->adjusted_p);
+      out += ", " + IntervalName(comparison) + " " + Change(step->low) + " to " + Change(step->high) + ", " +
+             PWords(step->adjusted_p);
     return out + ")" + comparison.proviso;
   }
   if (comparison.nothing_in_common()) return "not comparable: the two runs have no line in common";
@@ -98,7 +111,7 @@ void AddChange(TextPage& page, const ComparisonLine& line) {
     text += " (bus " + Bandwidth(line.bus_gbs_a) + " -> " + Bandwidth(line.bus_gbs_b) + " GB/s)";
   if (both && std::isfinite(line.change)) text += ", " + Change(line.change);
   if (tested && std::isfinite(line.low)) text += " (" + Interval(line) + ")";
-  if (tested) text += ", p " + Probability(line.adjusted_p);
+  if (tested) text += ", " + PWords(line.adjusted_p);
   page.Paragraph("      ", text + ": " + page.Paint(Name(line.kind), InkOf(line.kind)));
 }
 
@@ -125,11 +138,11 @@ std::string Sentence(const ComparisonLine& line) {
       std::string(Name(line.kind)) + ": " + DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
   if (std::isfinite(line.change)) out += " (" + Change(line.change) + ")";
   // The step time is tested by itself.
-  return out + (line.name == "step time" ? ", p " : ", adjusted p ") + Probability(line.adjusted_p);
+  return out + (line.name == "step time" ? ", " : ", adjusted ") + PWords(line.adjusted_p);
 }
 
 std::string TestedLines(const ProfileComparison& comparison) {
-  std::string out = Count(comparison.tested, "line") + " tested: " + std::to_string(comparison.slower) + " slower, " +
+  std::string out = Count(comparison.tested, "measure") + " tested: " + std::to_string(comparison.slower) + " slower, " +
                     std::to_string(comparison.faster) + " faster";
   size_t same = comparison.tested - comparison.slower - comparison.faster;
   for (const ChangeKind kind : {ChangeKind::more_overlap, ChangeKind::less_overlap}) {
@@ -157,7 +170,7 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   if (comparison.tested > 0) page.Paragraph("  ", TestedLines(comparison));
   for (const std::string& fault : comparison.faults)
     if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
-  size_t hidden = 0, one_sided = 0, other_amounts = 0;
+  size_t hidden = 0, untested = 0, one_sided = 0, other_amounts = 0;
   std::vector<const ComparisonLine*> summary, lines;
   for (const ComparisonLine& line : comparison.lines) {
     one_sided += OnOneSide(line);
@@ -168,6 +181,7 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
       lines.push_back(&line);
     } else {
       ++hidden;
+      untested += line.kind == ChangeKind::untested;
     }
   }
   AddTable(page, "Size classes (geometric means; -: no significant difference)", summary);
@@ -176,7 +190,7 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   if (verbose) {
     AddTable(page, summary.empty() ? "All lines" : "All sizes", lines);
   } else if (!lines.empty()) {
-    page.Heading("What changed (mean of A -> B, change, interval)");
+    page.Heading("What changed (mean of A -> B, change, " + IntervalName(comparison) + ")");
     for (const ComparisonLine* line : lines) AddChange(page, *line);
   }
   if (one_sided > 0)
@@ -184,7 +198,12 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
                              " in one run only: different operations, sizes or groups");
   if (other_amounts > 0)
     page.Paragraph("  ", Count(other_amounts, "line") + " with different amounts of data: not compared by time");
-  if (hidden > 0) page.Paragraph("  ", "--verbose shows " + Count(hidden, "more line"));
+  if (hidden > 0)
+    page.Paragraph("  ", "--verbose shows " + Count(hidden, "more measure") +
+                             (untested == 0        ? ""
+                              : untested < hidden  ? ", " + std::to_string(untested) + " with too few values for a test"
+                              : hidden == 1        ? ", which has too few values for a test"
+                                                   : ", which have too few values for a test"));
   for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);
   return page.Take();
 }

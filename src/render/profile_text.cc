@@ -78,8 +78,10 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
                              std::to_string(profile.budgets.size()) + "; --verbose shows all");
   if (profile.mean.communication_ns() > 0)
     page.Paragraph("  ",
-                   "communication hidden: " + DescribeShare(profile.overlap_ratio) +
-                       "; overlap efficiency: " + DescribeShare(profile.overlap_efficiency) +
+                   DescribeShare(profile.overlap_ratio) + " of communication is hidden" +
+                       (profile.mean.compute_ns() < profile.mean.communication_ns()
+                            ? "; " + DescribeShare(profile.overlap_efficiency) + " of compute overlaps communication"
+                            : "") +
                        (profile.communication_efficiency > 0
                             ? "; communication efficiency: " + DescribeSmallShare(profile.communication_efficiency)
                             : ""));
@@ -101,8 +103,8 @@ std::string MembersCell(const ProfileTableRow& line) {
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.table.empty()) return;
   const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
-  page.Heading(lonely ? "Communication (GB/s = 1e9; of one rank, TRANSFER includes its waiting)"
-                      : "Communication (GB/s = 1e9)");
+  page.Heading(lonely ? "Communication (GB/s = 1e9 B/s; of one rank, TRANSFER includes its waiting)"
+                      : "Communication (GB/s = 1e9 B/s)");
   // What names a row comes first: it is repeated where the table is printed in parts.
   std::vector<TextRow> rows = {{{"GROUP"},
                                 {"OPERATION", Ink::plain, true},

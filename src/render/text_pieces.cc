@@ -28,7 +28,8 @@ bool StaysWith(std::string_view before, std::string_view word) {
   if (option.size() > 2 && option.starts_with("--") && is_letter(option.back()))
     return word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ,:|[]().") == std::string_view::npos;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (before == "p") return is_digit(word[0]);
+  if (before == "p") return is_digit(word[0]) || word == "=" || word == "<";
+  if (before == "p =" || before == "p <") return is_digit(word[0]);
   // "-15.1 % to +20.2 %"
   const bool number = is_digit(before.back()) || (before.ends_with(" %") && before.size() > 2);
   if (word == "to") return number;
@@ -101,7 +102,10 @@ size_t CommandEnd(std::string_view line, size_t at) {
     // "tacet formats", and the second word of "nvidia-smi topo -m".
     const size_t after = std::min(line.find(' ', std::min(next + 1, line.size())), line.size());
     const bool plain = program && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z' && !EndsPhrase(word);
-    const bool own =
+    // "kubectl describe pod"
+    const bool kube = line.substr(begin).starts_with("kubectl ") && words <= 2 && !word.empty() && word[0] >= 'a' &&
+                      word[0] <= 'z';
+    const bool own = kube ||
         (last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') ||
         (plain && next < line.size() && line[next + 1] == '-' && IsArgument(line.substr(next + 1, after - next - 1)));
     const bool value = program && last.size() > 1 && last[0] == '-' && last.find('=') == std::string_view::npos;

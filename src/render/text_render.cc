@@ -191,13 +191,16 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
     page.Line(std::string(lead) + page.Paint(head + line, Ink::dim));
     return;
   }
+  constexpr size_t kLostByWrapping = 12, kShortHead = 48;
+  const size_t both = left + room;
+  // A short head may be the name of an error: it stays where the line fits into two.
   if (const std::string rest = BehindItsHead(line, evidence.excerpt);
-      rest.size() < line.size() && DisplayWidth(rest) + 3 <= left) {
+      rest.size() < line.size() && DisplayWidth(rest) + 3 <= left &&
+      (line.size() - rest.size() > kShortHead || DisplayWidth(line) + kLostByWrapping > both)) {
     page.Line(std::string(lead) + page.Paint(head + "..." + rest, Ink::dim));
     return;
   }
-  constexpr size_t kLostByWrapping = 12;
-  if (const size_t both = left + room; both > 2 * kLostByWrapping && line.size() > both - kLostByWrapping) {
+  if (both > 2 * kLostByWrapping && line.size() > both - kLostByWrapping) {
     std::string rest = BehindItsHead(line, evidence.excerpt);
     std::string part = QuoteWindow(rest, std::string(about) + " " + says, both - kLostByWrapping);
     line = rest.size() < line.size() && !part.starts_with("...") ? "..." + part : part;
@@ -223,7 +226,7 @@ void AddEvidenceList(TextPage& page, const ReportFinding& finding, bool verbose)
   for (size_t i = 0; i < shown; ++i)
     AddEvidence(page, finding.evidence[i], "  " + std::to_string(i + 1) + ". ", verbose, finding.headline);
   if (shown < finding.evidence.size())
-    page.Line("     " +
+    page.Line("  " +
               page.Paint("and " + std::to_string(finding.evidence.size() - shown) + " more with --verbose", Ink::dim));
 }
 

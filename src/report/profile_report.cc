@@ -285,6 +285,11 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   // The same steps that a comparison of two runs tests: from the begin of one to the begin of the next.
   profile.step_ns = static_cast<int64_t>(Mean(times.values));
   profile.steps = times.values.size();
+  if (const auto& late = profile.stragglers.stragglers;
+      !late.empty() && late.front().steps == profile.stragglers.steps && late.front().steps != profile.steps)
+    profile.remarks.push_back("the step time is the mean of " + std::to_string(profile.steps) +
+                              " intervals from one step to the next; late steps were counted in " +
+                              std::to_string(late.front().steps) + " steps");
   profile.series.insert(profile.series.begin(), std::move(times));
 }
 

@@ -88,7 +88,7 @@ void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
   const auto time = [&](double microbatches) { return (v * microbatches + p - 1) / (v * microbatches); };
   const std::string twice = std::to_string(2 * pipeline.microbatches);
   out.push_back({"Split the batch into " + twice + " microbatches instead of " + std::to_string(pipeline.microbatches),
-                 "the bubble of equal stages is (p-1)/(m+p-1); smaller microbatches must still fill the GPU",
+                 "the bubble of p equal stages and m microbatches is (p-1)/(m+p-1); smaller microbatches must still fill the GPU",
                  1 - time(2 * m) / time(m), true});
 }
 
@@ -360,9 +360,12 @@ void JudgeProfile(ProfileReport& profile) {
   AddStragglers(profile, advice);
   AddPipeline(profile.pipeline, advice);
   AddReplay(profile.what_if, advice);
-  if (!profile.stragglers.stragglers.empty())
-    profile.headline += "; " + RankList(profile.stragglers.stragglers) + " make" +
-                        (profile.stragglers.stragglers.size() == 1 ? "s" : "") + " the others wait";
+  if (const auto& late = profile.stragglers.stragglers; !late.empty()) {
+    const bool sentences = profile.headline.find(". ") != std::string::npos;
+    std::string who = RankList(late);
+    if (sentences) who.front() = 'R';
+    profile.headline += (sentences ? ". " : "; ") + who + (late.size() == 1 ? " makes" : " make") + " the others wait";
+  }
   std::erase_if(advice, [](const Advice& one) { return one.gain < kMinGain; });
   std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) { return a.gain > b.gain; });
   if (advice.size() > kMostAdvice) advice.resize(kMostAdvice);

@@ -102,7 +102,7 @@ TEST(RankTable, NobodyIsWellInAJobThatFailed) {
 }
 
 TEST(RankTable, WhoIsLeftWhenOneFailsIsEndedByTheLauncherThatTellsOfOneOnly) {
-  EXPECT_EQ(RowsAfterAnError(Status::crash, true)[0].doing, "ended by its launcher");
+  EXPECT_EQ(RowsAfterAnError(Status::crash, true)[0].doing, "ended by the launcher");
 }
 
 TEST(RankTable, WhoWasKilledIsNotASuspectWhereThatIsCertain) {

@@ -11,7 +11,7 @@ namespace tacet {
 
 // What the cells of the table of ranks say.
 
-inline constexpr std::string_view kEndedByLauncher = "ended by its launcher";
+inline constexpr std::string_view kEndedByLauncher = "ended by the launcher";
 
 // "flight record": what a row goes by.
 std::string_view RecordWords(CallSource source);

@@ -45,7 +45,7 @@ bool IsNamedFirst(const Case& facts, const Event& told) {
 std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
   const Incident& incident = facts.incident;
   const std::string elsewhere =
-      "Look for the rank that ended first: the output of every other rank, and the kernel log (dmesg -T) of their "
+      "Look for the rank that ended first: read the output of all other ranks and the kernel logs (dmesg -T) of their "
       "hosts.";
   if (IsEndOfRun(told)) return StepsOfAnEndedRun(told);
   if (told.Means(Meaning::mps_failed))

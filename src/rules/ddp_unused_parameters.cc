@@ -32,6 +32,12 @@ static std::string ParameterWords(std::string_view names) {
   return out;
 }
 
+static std::string ProofWords(std::string_view names) {
+  if (names.empty()) return "DDP's error";
+  const bool indices = names.find_first_not_of("0123456789, ") == std::string_view::npos;
+  return indices ? "DDP gives the indices of the parameters" : "DDP names the parameters";
+}
+
 static RuleAnswer JudgeUnused(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
@@ -78,8 +84,8 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     finding.evidence.push_back(
-        CiteEvent(*event, (event->As<DdpParameters>().names.empty() ? "DDP's error" : "DDP names the parameters") +
-                              std::string(event->rank.known() ? " on " + RankWords({event->rank}) : "")));
+        CiteEvent(*event, ProofWords(event->As<DdpParameters>().names) +
+                              (event->rank.known() ? " on " + RankWords({event->rank}) : "")));
   }
   const bool switched_on = lead.search_is_on;
   if (which.empty() || switched_on) {
@@ -114,7 +120,7 @@ const Rule kDdpUnusedParametersRule = {
     "wait in the all_reduce of that bucket.",
     "The exception is DDP's own and names parameters; other exceptions in user code have nothing to do with "
     "communication. Without the output it looks like a rank stuck on the host.",
-    {"Find the named parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",
+    {"Find these parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",
      "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a gradient.",
      "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step.",
      "TORCH_DISTRIBUTED_DEBUG=DETAIL prints the parameters' names instead of their indices."},

@@ -182,7 +182,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
       if (&lowest != &event) return EndSentence(facts, lowest);
       const auto& timeout = event.As<WatchdogTimeout>();
       if (event.Means(Meaning::of_ascend) && operation.empty() && !event.peer.known() && !event.text.empty())
-        return "a wait of " + who + " reached its limit: " + MessageWords(event.text, 120);
+        return who + " waited until its time limit: " + MessageWords(event.text, 120);
       return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
              (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
               : timeout.timeout_ms > 0 ? " after " + DurationWords(timeout.timeout_ms * 1'000'000)
@@ -216,7 +216,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::process_killed: {
       const auto& end = event.As<ProcessEnd>();
       if (!end.sentence.empty()) return end.sentence;
-      return who + " was ended by its launcher or scheduler" + (end.how.empty() ? "" : " (" + end.how + ")");
+      return who + " was ended by the launcher or scheduler" + (end.how.empty() ? "" : " (" + end.how + ")");
     }
     case EventKind::exception: {
       const auto& raised = event.As<Raised>();

@@ -42,9 +42,10 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
       if (!setting.applies(value)) continue;
       for (const Event* event : events) TakeTold(facts, *event, told);
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
-      if (!unset.ends_with(setting.name)) unset += " " + std::string(setting.name);
-      if (missing.find(setting.without) == std::string::npos)
-        missing.append(missing.empty() ? "" : ", ").append(setting.without);
+      const bool named = unset.ends_with(setting.name);
+      if (!named) unset += " " + std::string(setting.name);
+      if (!setting.without.empty() && !named)
+        missing.append(missing.empty() ? "" : "; ").append(setting.name).append(": ").append(setting.without);
       finding.evidence.push_back(
           CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " +
                                          (harmless ? "no network is used on one host" : std::string(setting.cost))));

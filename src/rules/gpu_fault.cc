@@ -57,7 +57,7 @@ std::vector<std::string> NvlinkSteps(const std::string& node) {
           "counters).",
       "Drain " + node + " and reset its GPUs (and the NVSwitches, where it has them); if the errors come back, " +
           "have the link, the bridge or the board checked (dcgmi diag -r 3).",
-      "Restart the job without " + node + "; the line of code at which the error appears is not its reason."};
+      "Restart the job without " + node + "; the line of code at which the error appears did not cause it."};
 }
 
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
@@ -95,7 +95,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
         "names the GPU (Xid 48, 63, 64, 94, 95).",
         "Reset the GPU (nvidia-smi --gpu-reset) or reboot; if the errors come back, replace it.",
         "Restart the job without " + NodeOf(incident, lead) +
-            "; the line of code at which the error appears is not its reason."};
+            "; the line of code at which the error appears did not cause it."};
   for (const std::string_view link : {"NVLink", "nvlink"})
     if (words.find(link) != std::string::npos) return NvlinkSteps(NodeOf(incident, lead));
   for (const std::string_view hardware : {"GPU is lost", "hardware", "Contained"})
@@ -385,7 +385,7 @@ const Rule kGpuFaultRule = {"gpu-fault",
                              "Xid 13, 31 or 'illegal memory access': rerun with CUDA_LAUNCH_BLOCKING=1 or "
                              "compute-sanitizer to find the faulty kernel.",
                              "Restart the job without that node."},
-                            {"Watch Xid messages and ECC counters of all nodes (DCGM, node exporter).",
+                            {"Watch Xid messages and ECC counters of all nodes (DCGM exporter).",
                              "Run a short diagnostic on every node before long jobs."},
                             JudgeGpuFault};
 

@@ -52,7 +52,7 @@ const Rule kGpuStalledRule = {
     "A rank stuck on the host has not issued the collective. In a transport stall all GPUs have started it. Without "
     "timing in the flight record a "
     "running kernel reads as scheduled, and the two look the same.",
-    {"On that host look at the GPU: nvidia-smi (utilization, pstate), nvidia-smi -q -d ECC,PAGE_RETIREMENT, dmesg | "
+    {"On that host look at the GPU: nvidia-smi (utilization, pstate), nvidia-smi -q -d ECC,ROW_REMAPPER, dmesg | "
      "grep -i xid.",
      "Find the kernel: cuda-gdb -p PID then 'info cuda kernels', or a profiler trace of the step before.",
      "If several runs stall on the same GPU, drain that node and run dcgmi diag -r 3."},

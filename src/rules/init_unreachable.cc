@@ -37,7 +37,13 @@ static ConnectProblem ProblemOf(const std::vector<const Event*>& events) {
   return worst;
 }
 
-static std::vector<std::string> RefusedAdvice(bool store) {
+static std::vector<std::string> RefusedAdvice(bool store, Library library) {
+  if (library == Library::jax)
+    return {
+        "Look at process 0, which runs the coordinator: its output and its exit status; it has exited, or has not "
+        "started yet.",
+        "Compare coordinator_address (JAX_COORDINATOR_ADDRESS) of all processes: the host is up, so the port, or the "
+        "host itself, may be the wrong one."};
   std::vector<std::string> advice = {
       "Look at the process that should listen there: its output and its exit status; it has exited, or has not "
       "started yet.",
@@ -205,7 +211,11 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     if (event.rank.known()) complaining.push_back(event.rank);
     // torchrun's exception repeats, without the address, what the socket's line has told.
     const bool repeats = !evidence.empty() && TargetOf(event).empty() && !event.rank.known();
-    if (evidence.size() < 3 && !repeats)
+    const bool same = std::any_of(events.begin(), events.end() - 1, [&](const Event* earlier) {
+      return event.rank.known() && earlier->rank == event.rank &&
+             (TargetOf(event).empty() || TargetOf(*earlier) == TargetOf(event));
+    });
+    if (evidence.size() < 3 && !repeats && !same)
       evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
   }
   if (evidence.empty()) return answer;
@@ -250,7 +260,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   if (problem == ConnectProblem::not_told && of_store && address.empty() && limit_ms <= 0)
     finding.headline = who + " could not connect to the store of the rendezvous; these lines do not say why";
   if (refused)
-    finding.fix = RefusedAdvice(of_store);
+    finding.fix = RefusedAdvice(of_store, events.front()->library);
   else if (of_store)
     finding.fix =
         problem == ConnectProblem::not_told || special ? StoreAdvice(address) : NoAnswerAdvice(address, problem);
@@ -259,8 +269,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     finding.confidence = Confidence::possible;
     finding.ranks.clear();
     finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) +
-                       ": the connection is refused, as happens when the process that listened there has ended, and " +
-                       SubjectWords(SubjectOf(facts.incident, *error)) + " raised an error of its own";
+                       ": the connection is refused, as happens when the process that listened there has ended; " +
+                       SubjectWords(SubjectOf(facts.incident, *error)) + " had raised an error";
   }
   TellSsh(events, finding);
   // Gloo has an interface of its own to choose.

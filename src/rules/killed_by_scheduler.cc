@@ -118,7 +118,7 @@ std::string_view ReportWords(const Event& kill) {
 
 std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill) {
   const SchedulerWords& words = WordsOfScheduler(incident, kill);
-  const std::string record = "Look at the scheduler's record: " + std::string(words.record) + ".";
+  const std::string record = "Look at the scheduler's record (" + std::string(words.record) + ").";
   switch (KillKindOf(kill)) {
     case SchedulerKill::time_limit:
       return {"Ask for more time (" + std::string(words.time) + "), or save checkpoints and continue in a new job.",
@@ -180,8 +180,8 @@ bool AddWhatWasSaved(const Case& facts, const Event& kill, const ToldEvents& tol
     finding.headline += "; " + saved->words + (since ? " was saved after that" : " had been saved");
   finding.evidence.push_back({saved->source, "", "what was saved last"});
   if (finding.fix.empty())
-    finding.fix = {"The scheduler's record tells who ended it: " +
-                   std::string(WordsOfScheduler(facts.incident, kill).record) + "."};
+    finding.fix = {"The scheduler's record tells who ended it (" +
+                   std::string(WordsOfScheduler(facts.incident, kill).record) + ")."};
   finding.fix.insert(finding.fix.begin(), "Continue from " + saved->words + ".");
   return own && since;
 }
@@ -262,9 +262,9 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
   } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill) &&
              !in_order) {
-    answer.open.push_back({"Who sent the signal?", "the scheduler's record of the job (" +
+    answer.open.push_back({"Who sent the signal?", "the output of the other nodes, and the scheduler's record of the job (" +
                                                        std::string(WordsOfScheduler(facts.incident, *kill).record) +
-                                                       "), and the output of the other nodes"});
+                                                       ")"});
   }
   answer.findings.push_back(std::move(finding));
   return answer;
@@ -282,10 +282,10 @@ const Rule kKilledBySchedulerRule = {
     "A job that hangs is also ended by its time limit: then the hang is the cause. Slurm also cancels a step when "
     "one of its tasks has failed, and torchrun sends SIGTERM to the workers that are left: a failure before that is "
     "the cause.",
-    {"Look at the scheduler's record: sacct -j JOB -o State,Reason,Elapsed,Timelimit (Slurm), kubectl describe pod "
-     "(Kubernetes), bhist -l (LSF) or tracejob (PBS).",
+    {"Look at the scheduler's record (Slurm: sacct -j JOB -o State,Reason,Elapsed,Timelimit; Kubernetes: kubectl "
+     "describe pod; LSF: bhist -l; PBS: tracejob).",
      "Preemption: use a queue that is not preempted, or let the scheduler start the job again (Slurm --requeue, PBS "
-     "and LSF -r) and continue from its last checkpoint."},
+     "-r y, LSF -r) and continue from its last checkpoint."},
     {"Save checkpoints at intervals that you can afford to lose, and when SIGTERM or SIGUSR1 arrives "
      "(--signal=USR1@120)."},
     JudgeKilledByScheduler};

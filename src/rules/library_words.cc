@@ -104,7 +104,10 @@ std::vector<std::string> LibraryHangSteps(const Event& told) {
                       : "Read the plog of " + awaited +
                             " first (ascend/log/debug/plog), then those of the other ranks, for the earliest error.",
       "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process is.",
-      "If the ranks were merely slow: raise HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT, the limits of the wait."};
+      told.op == OpKind::unknown && !told.peer.known()
+          ? "If the ranks were merely slow: raise ACL_DEVICE_SYNC_TIMEOUT (device synchronization) and HCCL_EXEC_TIMEOUT "
+            "(collectives), the limits of the wait."
+          : "If the ranks were merely slow: raise HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT, the limits of the wait."};
 }
 
 std::string LibraryCapture(Library library) {

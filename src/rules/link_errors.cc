@@ -33,16 +33,16 @@ const Rule kLinkErrorsRule = {
     "A network link counts errors",
     "perfquery of a port",
     "The error counters of a port are above the limits of ibqueryerrors. Symbol errors and recoveries come from a bad "
-    "cable, transceiver or connector; a link that goes down ends the jobs that use it.",
-    "Counters run since they were last cleared, and rise a little when a host reboots: a few link downs from then do "
-    "not matter. A counter at its highest value has stopped counting.",
+    "cable, transceiver or connector; a link that goes down can end the jobs that use it.",
+    "Counters count from the time they were last cleared, and rise a little when a host reboots: a few link downs "
+    "from reboots do not matter. A counter at its highest value has stopped counting.",
     {"Clear the counters and read them again under load: perfquery -R LID PORT, then perfquery after some minutes. "
      "Only "
      "counters that rise matter.",
      "If they rise: mlxlink -d DEVICE -m -e, clean or replace the cable and the transceiver, and look at the other end "
      "of "
      "the link (iblinkinfo, ibqueryerrors).",
-     "Take the host out of service while the link goes down again and again."},
+     "Take the host out of service as long as the link keeps going down."},
     {"Watch symbol errors and link downs of all ports (ibqueryerrors, or the counters in /sys/class/infiniband)."},
     JudgeLinkErrors};
 

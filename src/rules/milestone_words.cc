@@ -57,7 +57,7 @@ std::vector<std::string> StepsAfterTheWork(bool gone) {
       "before the program ends.");
   steps.push_back(
       "If it hangs there again: take the stacks of all ranks with native frames (py-spy dump --native --pid PID) while "
-      "it does.");
+      "it hangs.");
   return steps;
 }
 

@@ -211,7 +211,7 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and " +
             std::string(nvshmem ? "NVSHMEM_IB_GID_INDEX" : "NCCL_IB_GID_INDEX") +
             ": the index must name a RoCE v2 address of the same kind on every host.",
-        "Check that the two subnets reach each other: ping -I INTERFACE from one adapter's address to the other's. " +
+        "Check that the two adapters reach each other: ping -I INTERFACE from one's address to the other's. " +
             std::string(nvshmem ? "NVSHMEM_HCA_LIST names the adapters that may be used."
                                 : "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.")};
     constexpr int64_t kNoSuchDevice = 19;

@@ -34,7 +34,7 @@ std::string OpenProof(const Case& facts, const Event& told) {
   switch (told.kind) {
     case EventKind::heartbeat_stuck:
       if (told.As<HeartbeatStuck>().waits_for_workers) return "the engine waits for its workers";
-      [[fallthrough]];
+      return "the watchdog thread made no progress";
     case EventKind::gil_blocked: return "the process made no progress";
     case EventKind::desync_report:
     case EventKind::monitored_barrier_failed: return "ranks are not at the same place";

@@ -22,9 +22,9 @@ BatchSystem SystemOf(const Event& event) {
 }
 
 constexpr SchedulerWords kOfAny = {
-    "sacct -j JOB -o State,Reason,Elapsed,Timelimit (Slurm), kubectl describe pod (Kubernetes), bhist -l (LSF) or "
-    "tracejob (PBS)",
-    "--time, walltime, activeDeadlineSeconds", "Slurm --requeue, PBS and LSF -r", "scancel, qdel, bkill"};
+    "Slurm: sacct -j JOB -o State,Reason,Elapsed,Timelimit; Kubernetes: kubectl describe pod; LSF: bhist -l; PBS: "
+    "tracejob",
+    "--time, walltime, activeDeadlineSeconds", "Slurm --requeue, PBS -r y, LSF -r", "scancel, qdel, bkill"};
 constexpr SchedulerWords kOfSlurm = {"sacct -j JOB -o State,Reason,Elapsed,Timelimit", "--time", "sbatch --requeue",
                                      "scancel"};
 constexpr SchedulerWords kOfPbs = {"tracejob JOB, or qstat -xf JOB", "qsub -l walltime=HH:MM:SS", "qsub -r y", "qdel"};

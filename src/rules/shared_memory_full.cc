@@ -154,7 +154,7 @@ const Rule kSharedMemoryFullRule = {
      "On the host: df -h /dev/shm; remove nccl-* and torch_* files that dead jobs left there.",
      "Data loaders: fewer workers, a smaller prefetch_factor, or torch.multiprocessing.set_sharing_strategy"
      "('file_system').",
-     "NCCL alone: NCCL_SHM_DISABLE=1 works around it, but is slower."},
+     "If only NCCL is affected: NCCL_SHM_DISABLE=1 avoids it, but is slower."},
     {"Check df -h /dev/shm at the start of the job: 1 GiB per GPU or more is usual."},
     JudgeSharedMemory};
 

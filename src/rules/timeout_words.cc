@@ -65,7 +65,7 @@ std::string BehindWords(const TimeoutCensus& census) {
   const std::string& group = census.calls.front().group;
   if (!census.completed.empty())
     return ", although " + RankWords(census.completed) + (census.completed.size() == 1 ? " has" : " have") +
-           " completed #" + std::to_string(lowest->seq) + ": the ranks most likely do not issue the same collectives";
+           " completed #" + std::to_string(lowest->seq) + ". The ranks most likely do not issue the same collectives";
   const std::string behind = RankWords(lowest->ranks) + (lowest->ranks.size() == 1 ? " is" : " are") + " behind";
   return group.empty() || lowest->group != highest->group ? " (different groups, or " + behind + ")" : ", so " + behind;
 }

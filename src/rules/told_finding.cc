@@ -113,14 +113,14 @@ std::string OutputOfRank(const Incident& incident, const Event& event) {
     return "the rank of each process, printed together with its pid at the start; Ray keeps the output of this one in "
            "/tmp/ray/session_latest/logs/worker-*-" +
            std::to_string(pid) + ".out and .err";
-  return "the output of each rank in a file of its own (torchrun --redirects 3, srun --label)";
+  return "the output of each rank in a file of its own (torchrun --redirects 3, srun --output=%t.log)";
 }
 
 void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {
   if (told.ranks.empty() && told.hosts.empty())
     answer.open.push_back(
         {"Which host was it?",
-         "the output of each rank in a file of its own (torchrun --redirects 3, srun --label), or NCCL logs "
+         "the output of each rank in a file of its own (torchrun --redirects 3, srun --output=%t.log), or NCCL logs "
          "with INIT lines"});
 }
 
@@ -130,7 +130,7 @@ void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {
   answer.open.push_back(
       {"Which rank was it?", mpi ? "the output with the rank before each line (mpirun --tag-output, srun --label)"
                                  : "the output of each rank in a file of its own (torchrun --redirects 3, srun "
-                                   "--label), or NCCL logs with INIT lines"});
+                                   "--output=%t.log), or NCCL logs with INIT lines"});
 }
 
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says) {

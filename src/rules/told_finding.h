@@ -52,7 +52,7 @@ bool HostsTell(const ToldEvents& told);
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says);
 
 // What tells whose line it is, by the launcher that the line shows: "the output of each rank by itself (torchrun
-// --redirects 3, srun --label)".
+// --redirects 3, srun --output=%t.log)".
 std::string OutputOfRank(const Incident& incident, const Event& event);
 
 // Asks which rank it was, where nothing tells.

@@ -89,8 +89,8 @@ Finding ValueFinding(const NonFiniteTraining& found) {
         "works; a rank without a sample divides by zero."};
   } else if (value.run == value.lines)
     finding.headline += value.run_step >= 0
-                            ? " in all " + std::to_string(value.lines) + " lines that show it, from step " +
-                                  std::to_string(value.run_step) + " on"
+                            ? " in all " + std::to_string(value.lines) + " lines that show it, already at step " +
+                                  std::to_string(value.run_step) + ", the first one shown"
                             : " in all " + std::to_string(value.lines) + " lines that show it";
   else if (value.run == 1)
     finding.headline +=
@@ -199,7 +199,8 @@ const Rule kTrainingNotFiniteRule = {
     {"Stop the job and go back to the last checkpoint before the first NaN; later ones contain it.",
      "Find the first NaN: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients after "
      "each backward pass. Compare the ranks: if one alone has it first, suspect its data or its GPU.",
-     "Lower the learning rate, clip gradients, use bfloat16; leave out the samples of that step and see if it recurs."},
+     "Lower the learning rate, clip gradients, use bfloat16 instead of float16; leave out the samples of that step and "
+     "see if it recurs."},
     {"End the job, or skip the update, when the loss or the gradient norm is not finite.",
      "Log loss, gradient norm and skipped steps for every step."},
     JudgeTrainingNotFinite};

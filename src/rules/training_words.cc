@@ -112,6 +112,8 @@ std::string RestartWords(const Incident& incident) {
                                : " (before the last one " + run->end + line + ")");
 }
 
+static std::string NonFiniteWord(const TrainingValue& value) { return value.word == "nan" ? "NaN" : value.word; }
+
 std::string TrainingFigures(const Incident& incident) {
   if (incident.training.empty()) return "";
   const TrainingRecord& record = incident.training.front();
@@ -126,10 +128,13 @@ std::string TrainingFigures(const Incident& incident) {
   // A NaN that finite values follow is a question that readers have.
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
     if (value->finite_since > 0)
-      say("The " + std::string(name) + " was not finite at first (" + (value->word == "nan" ? "NaN" : value->word) +
-          ") and is finite in the last " +
-          (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") +
-          (value == &record.gradient ? ", which is normal while mixed precision searches for its scale." : "."));
+      say((value == &record.gradient ? "A first " + NonFiniteWord(*value) +
+                                           " gradient norm is normal while mixed precision searches for its scale; the last " +
+                                           (value->finite_since == 1 ? "one is" : std::to_string(value->finite_since) + " are") +
+                                           " finite."
+                                     : "The " + std::string(name) + " was not finite at first (" + NonFiniteWord(*value) +
+                                           ") and is finite in the last " +
+                                           (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") + "."));
   return words;
 }
 
