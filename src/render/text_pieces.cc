@@ -11,8 +11,8 @@ namespace {
 
 bool IsUnit(std::string_view word) {
   constexpr std::string_view kUnits[] = {"%",    "ns",   "µs",   "ms",   "s",      "min",     "h",     "B",
-                                                "kB",   "MB",   "GB",   "TB",   "KiB",    "MiB",     "GiB",   "TiB",
-                                                "GB/s", "MB/s", "kB/s", "Gb/s", "Gbit/s", "TFLOP/s", "PFLOP", "TFLOP"};
+                                         "kB",   "MB",   "GB",   "TB",   "KiB",    "MiB",     "GiB",   "TiB",
+                                         "GB/s", "MB/s", "kB/s", "Gb/s", "Gbit/s", "TFLOP/s", "PFLOP", "TFLOP"};
   while (!word.empty() && std::string_view(".,;:)").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
   return std::find(std::begin(kUnits), std::end(kUnits), word) != std::end(kUnits);
 }
@@ -57,9 +57,11 @@ bool IsOneOf(std::string_view word, std::string_view list) {  // " a b c "
 
 bool IsProgram(std::string_view word) {
   return !word.empty() &&
-         IsOneOf(word,
-                 " tacet torchrun srun sbatch sacct sinfo scontrol squeue mpirun kubectl dmesg journalctl nvidia-smi py-spy "
-                 "gdb ulimit ibstat ethtool ssh python python3 pip curl ip df du systemctl docker bhist tracejob qstat ");
+         IsOneOf(
+             word,
+             " tacet torchrun srun sbatch sacct sinfo scontrol squeue mpirun kubectl dmesg journalctl nvidia-smi "
+             "py-spy "
+             "gdb ulimit ibstat ethtool ssh python python3 pip curl ip df du systemctl docker bhist tracejob qstat ");
 }
 
 // NCCL_DEBUG=INFO
@@ -103,10 +105,10 @@ size_t CommandEnd(std::string_view line, size_t at) {
     const size_t after = std::min(line.find(' ', std::min(next + 1, line.size())), line.size());
     const bool plain = program && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z' && !EndsPhrase(word);
     // "kubectl describe pod"
-    const bool kube = line.substr(begin).starts_with("kubectl ") && words <= 2 && !word.empty() && word[0] >= 'a' &&
-                      word[0] <= 'z';
-    const bool own = kube ||
-        (last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') ||
+    const bool kube =
+        line.substr(begin).starts_with("kubectl ") && words <= 2 && !word.empty() && word[0] >= 'a' && word[0] <= 'z';
+    const bool own =
+        kube || (last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') ||
         (plain && next < line.size() && line[next + 1] == '-' && IsArgument(line.substr(next + 1, after - next - 1)));
     const bool value = program && last.size() > 1 && last[0] == '-' && last.find('=') == std::string_view::npos;
     if (set && IsProgram(word))

@@ -97,7 +97,8 @@ std::span<const Definition> ProfileDefinitions() {
        "left out."},
       {"communication efficiency",
        "Time that the transfers would take at the link's peak over the time they took, without waiting for peers; the "
-       "mean of \"share of peak\" weighted by transfer time. Not told for TCP sockets, whose peak is unknown; --peak-gbs "
+       "mean of \"share of peak\" weighted by transfer time. Not told for TCP sockets, whose peak is unknown; "
+       "--peak-gbs "
        "sets it."},
       {"fraction hidden",
        "Hidden communication over hidden and exposed communication, over the recorded steps. Of the job: of the "
