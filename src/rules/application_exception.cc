@@ -10,6 +10,7 @@
 #include "rules/failed_restart.h"
 #include "rules/init_finding.h"
 #include "rules/message_words.h"
+#include "rules/plain_program.h"
 #include "rules/refusal_finding.h"
 #include "rules/rule.h"
 #include "rules/told_finding.h"
@@ -124,27 +125,6 @@ static std::string PlaceToFix(const Event& raised) {
   return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
          "and "
          "the line.";
-}
-
-// One process that nothing ties to a job of several: no rank, no launcher, no word of communication.
-static bool IsPlainProgram(const Case& facts, const Event& raised) {
-  const auto of_a_job = [](const Event& event) {
-    switch (event.kind) {
-      case EventKind::exception:
-        return event.As<Raised>().of_job || event.Means(Meaning::of_communication) ||
-               event.Means(Meaning::setup_failed) || event.Means(Meaning::nccl_failed) ||
-               event.Means(Meaning::consequence) || event.library != Library::not_told;
-      case EventKind::progress:
-      case EventKind::process_finished:
-      case EventKind::unread_error: return false;
-      default: return true;
-    }
-  };
-  const auto& events = facts.incident.events;
-  return facts.analyses.life.ranks.empty() && raised.pid <= 0 && raised.As<Raised>().refusal.empty() &&
-         std::none_of(events.begin(), events.end(), of_a_job) &&
-         std::all_of(facts.incident.outlines.begin(), facts.incident.outlines.end(),
-                     [](const LogOutline& one) { return one.ranks.empty() && one.world <= 1; });
 }
 
 // An error of whom is not told: the output of all ranks in one file, without names.
