@@ -103,8 +103,8 @@ std::vector<FoundFile> FindFiles(const std::vector<std::string>& arguments) {
     const fs::file_status status = fs::status(argument, error);
     const fs::path path = fs::path(argument).lexically_normal();
     if (status.type() == fs::file_type::not_found) {
-      files.push_back(
-          {argument, argument, "no such file or folder", "name a file or a folder of logs and dumps, or '-' for standard input"});
+      files.push_back({argument, argument, "no such file or folder",
+                       "name a file or a folder of logs and dumps, or '-' for standard input"});
     } else if (error) {
       files.push_back({argument, argument, error.message(), "check the path and its permissions"});
     } else if (fs::is_directory(status)) {

@@ -142,8 +142,8 @@ std::string Sentence(const ComparisonLine& line) {
 }
 
 std::string TestedLines(const ProfileComparison& comparison) {
-  std::string out = Count(comparison.tested, "measure") + " tested: " + std::to_string(comparison.slower) + " slower, " +
-                    std::to_string(comparison.faster) + " faster";
+  std::string out = Count(comparison.tested, "measure") + " tested: " + std::to_string(comparison.slower) +
+                    " slower, " + std::to_string(comparison.faster) + " faster";
   size_t same = comparison.tested - comparison.slower - comparison.faster;
   for (const ChangeKind kind : {ChangeKind::more_overlap, ChangeKind::less_overlap}) {
     const auto count =
@@ -200,10 +200,10 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
     page.Paragraph("  ", Count(other_amounts, "line") + " with different amounts of data: not compared by time");
   if (hidden > 0)
     page.Paragraph("  ", "--verbose shows " + Count(hidden, "more measure") +
-                             (untested == 0        ? ""
-                              : untested < hidden  ? ", " + std::to_string(untested) + " with too few values for a test"
-                              : hidden == 1        ? ", which has too few values for a test"
-                                                   : ", which have too few values for a test"));
+                             (untested == 0       ? ""
+                              : untested < hidden ? ", " + std::to_string(untested) + " with too few values for a test"
+                              : hidden == 1       ? ", which has too few values for a test"
+                                                  : ", which have too few values for a test"));
   for (const std::string& remark : comparison.remarks) page.Paragraph("  note: ", CleanText(remark), Ink::dim);
   return page.Take();
 }

@@ -103,10 +103,10 @@ size_t CommandEnd(std::string_view line, size_t at) {
     const size_t after = std::min(line.find(' ', std::min(next + 1, line.size())), line.size());
     const bool plain = program && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z' && !EndsPhrase(word);
     // "kubectl describe pod"
-    const bool kube = line.substr(begin).starts_with("kubectl ") && words <= 2 && !word.empty() && word[0] >= 'a' &&
-                      word[0] <= 'z';
-    const bool own = kube ||
-        (last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') ||
+    const bool kube =
+        line.substr(begin).starts_with("kubectl ") && words <= 2 && !word.empty() && word[0] >= 'a' && word[0] <= 'z';
+    const bool own =
+        kube || (last == "tacet" && words == 1 && !word.empty() && word[0] >= 'a' && word[0] <= 'z') ||
         (plain && next < line.size() && line[next + 1] == '-' && IsArgument(line.substr(next + 1, after - next - 1)));
     const bool value = program && last.size() > 1 && last[0] == '-' && last.find('=') == std::string_view::npos;
     if (set && IsProgram(word))

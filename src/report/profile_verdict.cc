@@ -87,9 +87,10 @@ void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
   if (p < 2 || m < 1) return;
   const auto time = [&](double microbatches) { return (v * microbatches + p - 1) / (v * microbatches); };
   const std::string twice = std::to_string(2 * pipeline.microbatches);
-  out.push_back({"Split the batch into " + twice + " microbatches instead of " + std::to_string(pipeline.microbatches),
-                 "the bubble of p equal stages and m microbatches is (p-1)/(m+p-1); smaller microbatches must still fill the GPU",
-                 1 - time(2 * m) / time(m), true});
+  out.push_back(
+      {"Split the batch into " + twice + " microbatches instead of " + std::to_string(pipeline.microbatches),
+       "the bubble of p equal stages and m microbatches is (p-1)/(m+p-1); smaller microbatches must still fill the GPU",
+       1 - time(2 * m) / time(m), true});
 }
 
 // "data-parallel rank 0 of stage 3 and 2 more workers".

@@ -121,7 +121,8 @@ static std::string PlaceToFix(const Event& raised) {
   if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
   if (raised.Means(Meaning::reported))
     return "Look up the message in the documentation or the source of the program that prints it.";
-  return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file and "
+  return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
+         "and "
          "the line.";
 }
 
@@ -391,7 +392,8 @@ const Rule kApplicationExceptionRule = {
     "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
     "not count. DDP's complaint about unused "
     "parameters, running out of GPU memory and CUDA errors have causes of their own.",
-    {"Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file and the line.",
+    {"Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file and "
+     "the line.",
      "If only one rank raises: check what is special about it (its data shard, its configuration, its file system)."},
     {"Wrap the main function with @record (torch.distributed.elastic) so that the first error is kept.",
      "Let a failing rank end the whole job at once (torchrun does) instead of leaving the others to their timeout."},

@@ -83,9 +83,8 @@ static RuleAnswer JudgeUnused(const Case& facts) {
                 " without a gradient: DDP raises an error there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(
-        CiteEvent(*event, ProofWords(event->As<DdpParameters>().names) +
-                              (event->rank.known() ? " on " + RankWords({event->rank}) : "")));
+    finding.evidence.push_back(CiteEvent(*event, ProofWords(event->As<DdpParameters>().names) +
+                                                     (event->rank.known() ? " on " + RankWords({event->rank}) : "")));
   }
   const bool switched_on = lead.search_is_on;
   if (which.empty() || switched_on) {

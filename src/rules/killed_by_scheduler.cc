@@ -262,9 +262,9 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
   } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill) &&
              !in_order) {
-    answer.open.push_back({"Who sent the signal?", "the output of the other nodes, and the scheduler's record of the job (" +
-                                                       std::string(WordsOfScheduler(facts.incident, *kill).record) +
-                                                       ")"});
+    answer.open.push_back(
+        {"Who sent the signal?", "the output of the other nodes, and the scheduler's record of the job (" +
+                                     std::string(WordsOfScheduler(facts.incident, *kill).record) + ")"});
   }
   answer.findings.push_back(std::move(finding));
   return answer;

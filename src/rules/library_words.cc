@@ -105,7 +105,8 @@ std::vector<std::string> LibraryHangSteps(const Event& told) {
                             " first (ascend/log/debug/plog), then those of the other ranks, for the earliest error.",
       "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process is.",
       told.op == OpKind::unknown && !told.peer.known()
-          ? "If the ranks were merely slow: raise ACL_DEVICE_SYNC_TIMEOUT (device synchronization) and HCCL_EXEC_TIMEOUT "
+          ? "If the ranks were merely slow: raise ACL_DEVICE_SYNC_TIMEOUT (device synchronization) and "
+            "HCCL_EXEC_TIMEOUT "
             "(collectives), the limits of the wait."
           : "If the ranks were merely slow: raise HCCL_EXEC_TIMEOUT and HCCL_CONNECT_TIMEOUT, the limits of the wait."};
 }

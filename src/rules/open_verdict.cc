@@ -151,8 +151,8 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
          "PID): look for a rank that reports no timeout, or for the one that reports first"});
     return;
   }
-  const bool watchdog = end.told && end.told->kind == EventKind::heartbeat_stuck &&
-                        !end.told->As<HeartbeatStuck>().waits_for_workers;
+  const bool watchdog =
+      end.told && end.told->kind == EventKind::heartbeat_stuck && !end.told->As<HeartbeatStuck>().waits_for_workers;
   diagnosis.open.push_back(
       {watchdog ? "What blocks the watchdog threads?" : "Which rank makes the others wait?", HangCapture(facts)});
 }

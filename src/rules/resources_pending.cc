@@ -52,7 +52,9 @@ std::string RayWords(const Pending& pending) {
     return "Ray cannot place the job: it asks for the node '" + pending.who +
            "' by a name, and Ray knows its nodes by their addresses" + FreeWords(pending);
   return "the job has not started: it waits for Ray to reserve " + wanted +
-         (pending.who.empty() ? "" : (pending.gpus_wanted == 1 ? " on node " : ", at least one of them on node ") + pending.who) +
+         (pending.who.empty()
+              ? ""
+              : (pending.gpus_wanted == 1 ? " on node " : ", at least one of them on node ") + pending.who) +
          (pending.seconds > 0 ? ", for " + DurationWords(int64_t{pending.seconds} * 1'000'000'000) + " so far" : "") +
          FreeWords(pending);
 }
@@ -116,7 +118,8 @@ std::vector<std::string> RaySteps(const Pending& pending) {
       pending.who.empty()
           ? "Ask for no more GPUs than the cluster has (tensor and pipeline parallel size), or add nodes."
           : "See that node " + pending.who +
-                " has joined under this address (ray list nodes; for vLLM: set VLLM_HOST_IP on every node), and that its "
+                " has joined under this address (ray list nodes; for vLLM: set VLLM_HOST_IP on every node), and that "
+                "its "
                 "GPUs are free."};
 }
 

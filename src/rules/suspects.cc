@@ -34,9 +34,9 @@ void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who,
     finding.headline = "At the time of the RAS report, " + who + (finding.ranks.size() == 1 ? " was" : " were") +
                        " behind the others; a running job can look like this at any moment";
     finding.fix.back() = "Take a second RAS report some seconds later, and run the diagnosis on both.";
-    diagnosis.open.back() = {(finding.ranks.size() == 1 ? "Does " : "Do ") + who + " make progress?",
-                             "a second RAS report some seconds later (ncclras -f json), and the stack (py-spy dump) of " +
-                                 who};
+    diagnosis.open.back() = {
+        (finding.ranks.size() == 1 ? "Does " : "Do ") + who + " make progress?",
+        "a second RAS report some seconds later (ncclras -f json), and the stack (py-spy dump) of " + who};
     finding.ranks.clear();
     return;
   }

@@ -128,13 +128,13 @@ std::string TrainingFigures(const Incident& incident) {
   // A NaN that finite values follow is a question that readers have.
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
     if (value->finite_since > 0)
-      say((value == &record.gradient ? "A first " + NonFiniteWord(*value) +
-                                           " gradient norm is normal while mixed precision searches for its scale; the last " +
-                                           (value->finite_since == 1 ? "one is" : std::to_string(value->finite_since) + " are") +
-                                           " finite."
-                                     : "The " + std::string(name) + " was not finite at first (" + NonFiniteWord(*value) +
-                                           ") and is finite in the last " +
-                                           (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") + "."));
+      say((value == &record.gradient
+               ? "A first " + NonFiniteWord(*value) +
+                     " gradient norm is normal while mixed precision searches for its scale; the last " +
+                     (value->finite_since == 1 ? "one is" : std::to_string(value->finite_since) + " are") + " finite."
+               : "The " + std::string(name) + " was not finite at first (" + NonFiniteWord(*value) +
+                     ") and is finite in the last " +
+                     (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") + "."));
   return words;
 }
 
