@@ -42,7 +42,9 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("OSError: [Errno 116] Stale file handle: '/nfs/a.arrow'"), "stale-file");
   EXPECT_EQ(id("RuntimeError: Expected to mark a variable ready only once. This error is"), "marked-twice");
   EXPECT_EQ(id("Global shape mismatch for loaded (torch.Size([8, 4])) and expected ((16, 4)) tensor for key a.weight"),
-            "checkpoint-unlike-model");
+            "checkpoint-shapes");
+  EXPECT_EQ(id("Error(s) in loading state_dict for Net:\n\tMissing key(s): a.weight"), "checkpoint-unlike-model");
+  EXPECT_EQ(id("RuntimeError oneCCL: atl_ofi.cpp:80 init: EXCEPTION: no ofi providers found"), "no-fabric-provider");
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error\nraised in DataLoader worker process 0"), "forked-cuda");
   EXPECT_EQ(id("an error of its command line unrecognized arguments: --lr"), "command-line");
   EXPECT_EQ(id("ValueError Some specified arguments are not used by the HfArgumentParser: ['--lrr']"), "command-line");

@@ -152,6 +152,8 @@ TEST(TextLayout, KeepsAUnitWithItsNumberAndAnOptionWithItsCommand) {
   EXPECT_EQ(Wrap("it takes 12 to 13.5 ms, no more", 18),
             (std::vector<std::string>{"it takes", "12 to 13.5 ms, no", "more"}));
   EXPECT_EQ(Wrap("see (dmesg -T) for p 0.04", 11), (std::vector<std::string>{"see", "(dmesg -T)", "for p 0.04"}));
+  EXPECT_EQ(Wrap("see kubectl describe pod: p = 0.04", 22),
+            (std::vector<std::string>{"see", "kubectl describe pod:", "p = 0.04"}));
   EXPECT_EQ(Wrap("--heads N --sequence N", 20), (std::vector<std::string>{"--heads N", "--sequence N"}));
   EXPECT_EQ(Wrap("see also --strict with it", 22), (std::vector<std::string>{"see also --strict with", "it"}));
   // A sentence that ends in a number, and options that have no command before them.

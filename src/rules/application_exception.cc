@@ -123,8 +123,7 @@ static std::string PlaceToFix(const Event& raised) {
   if (raised.Means(Meaning::reported))
     return "Look up the message in the documentation or the source of the program that prints it.";
   return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
-         "and "
-         "the line.";
+         "and the line.";
 }
 
 // An error of whom is not told: the output of all ranks in one file, without names.
@@ -370,8 +369,8 @@ const Rule kApplicationExceptionRule = {
     "Python code raised an exception, on all ranks or on one; the peers of that one then wait or see it disappear. "
     "Communication is not the cause.",
     "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
-    "not count. DDP's complaint about unused "
-    "parameters, running out of GPU memory and CUDA errors have causes of their own.",
+    "not count. DDP's complaint about unused parameters, running out of GPU memory and CUDA errors have their own "
+    "causes.",
     {"Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file and "
      "the line.",
      "If only one rank raises: check what is special about it (its data shard, its configuration, its file system)."},

@@ -231,7 +231,7 @@ class Profile(unittest.TestCase):
         expected = mean["hidden_ns"] / communication
         self.assertAlmostEqual(job["hidden_fraction"], expected, places=6)
         self.assertAlmostEqual(page["hidden_fraction"], expected, delta=0.00006)
-        self.assertIn(squeezed("communication hidden: " + share(expected)), squeezed(text))
+        self.assertIn(squeezed(share(expected) + " of communication is hidden"), squeezed(text))
         for rank in job["ranks"]:
             own = rank["budget"]["hidden_ns"] + rank["budget"]["exposed_ns"]
             if own:

@@ -163,6 +163,13 @@ class Sentences(unittest.TestCase):
             self.says(path, "which torchrun names as the first to fail")
             self.never_says(path, "Read the output before the cited line", "Look for the rank that ended first")
 
+    def test_the_steps_fit_the_library(self):
+        self.says("wild/frameworks/jax_coordinator_refused.txt", "JAX_COORDINATOR_ADDRESS")
+        self.says("wild/clones/xccl_oneccl.txt", "fi_info", "FI_PROVIDER_PATH")
+        self.says("wild/clones/hccl_device_synchronize.txt", "ACL_DEVICE_SYNC_TIMEOUT")
+        self.says("wild/reader/megatron_ckpt_shape.txt", "the model: shapes of parameters differ")
+        self.says("wild/watchdog/ras_one_answer_in_two_files", "a second RAS report", "Does rank 2 make progress?")
+
     def test_a_known_scheduler_has_its_own_commands(self):
         self.says("wild/last_lines/pbs_preempted_mail.txt", "tracejob JOB", "qsub -r y")
         self.never_says("wild/last_lines/pbs_preempted_mail.txt", "sacct", "kubectl", "--requeue")
@@ -171,7 +178,7 @@ class Sentences(unittest.TestCase):
 
     def test_the_one_assumption_that_was_made_is_named(self):
         for path, rank in (("wild/last_lines/spawn_before_1_6.txt", 1), ("wild/launcher_summary/deepspeed_only_process_killed.txt", 0)):
-            self.says(path, f"rank {rank} is taken from the number of the process on its node")
+            self.says(path, f"rank {rank} is taken from the local rank; in a multi-node job the real rank may differ")
             self.never_says(path, "a label in front", "[Rank N]")
 
     def test_what_ran_before_in_the_same_text_is_named(self):
