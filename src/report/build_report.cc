@@ -213,7 +213,8 @@ std::string AssumedRankWords(const Incident& incident, const Process& process) {
     case RankClue::message:
       return who + " taken from [Rank N] in messages, which may be the rank within a group; no other line confirms it";
     case RankClue::local_rank:
-      return who + " taken from the local rank; in a multi-node job the real " + (one ? "rank" : "ranks") + " may differ";
+      return who + " taken from the local rank; in a multi-node job the real " + (one ? "rank" : "ranks") +
+             " may differ";
     case RankClue::not_told: break;
   }
   return who + " inferred: no line states " + (one ? "it" : "them");
