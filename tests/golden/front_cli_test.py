@@ -261,9 +261,9 @@ class Help(unittest.TestCase):
                 # A path may be longer than a line; a backslash continues an example.
                 self.assertEqual(words(fitted), words(whole), f"{command} at {width}")
         self.assertIn("""
-  -f, --format F      text (default), json, html, junit or
-                      sarif
-      --json          the same as --format json
+  -f, --format F       text (default), json, html, junit or
+                       sarif
+      --json           the same as --format json
 """, tacet("help", "diagnose", env={**os.environ, "COLUMNS": "60"}).stdout)
 
     def test_help_of_a_command_is_its_help(self):
