@@ -81,7 +81,7 @@ void AddThoseInOperations(const Scene& scene, std::set<Rank>& waiters) {
 }
 
 // By its stack it is in communication: where it is known who stands still, that one waits.
-bool WaitsByStack(const Scene& scene, Rank rank) {
+bool IsInCommunication(const Scene& scene, Rank rank) {
   const auto stack = scene.stacks.find(rank);
   return stack != scene.stacks.end() && stack->second->place == StackReading::Place::communication;
 }
@@ -95,7 +95,7 @@ void ChooseOperation(const Scene& scene, StandstillView& view) {
   });
   std::set<Rank> waiters, guilty;
   for (const Standstill& still : view.ranks)
-    (settled && is_open(still) && WaitsByStack(scene, still.rank) ? waiters : guilty).insert(still.rank);
+    (settled && is_open(still) && IsInCommunication(scene, still.rank) ? waiters : guilty).insert(still.rank);
   if (!guilty.empty()) AddThoseInOperations(scene, waiters);
   for (const SourceAnalysis& source : scene.analyses.sources)
     for (const BlockedOperation& operation : source.waits.operations)

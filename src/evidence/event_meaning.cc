@@ -2,6 +2,7 @@
 #include "evidence/event_meaning.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <initializer_list>
 #include <string>
@@ -355,9 +356,8 @@ void ReadNcclWarning(Event& event) {
   constexpr int64_t kNoSpace = 28;
   if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "No space left on device"))
     warning.number = kNoSpace;
-  constexpr int64_t kDenied = 13;
   if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "Permission denied"))
-    warning.number = kDenied;
+    warning.number = EACCES;
   event.Set(Meaning::refused, warning.id == "connect-failed" && Contains(event.text, "refused"));
   // "... from peer 10.0.0.5<34567> with status=12"
   if (const auto peer = After(event.text, "peer "); peer && warning.object.empty() && warning.id.starts_with("ib-"))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cerrno>
 #include <string>
 
 #include "rules/space_use_finding.h"
@@ -50,9 +51,8 @@ static bool IsRefusedByCuda(const Case& facts, const Event& told) {
 
 // include/shm.h:27 NCCL WARN Call to shm_open failed : Permission denied
 static bool IsDenial(const Event& event) {
-  constexpr int64_t kDenied = 13;
   return event.kind == EventKind::nccl_warning && event.As<Warning>().id.starts_with("shm-") &&
-         event.As<Warning>().number == kDenied;
+         event.As<Warning>().number == EACCES;
 }
 
 // The system's answer stands in that line, or in one just above it: "Error while creating shared memory segment ...".

@@ -121,6 +121,8 @@ class PaceReplay : PaceRecord {
         op.behind_all = op.all_end <= op.start + (has_starts_ ? kFollows : kEstimateError);
       }
     FindGpuTimes();
+    last_.resize(rounds_.size());
+    for (uint32_t k = 0; k < rounds_.size(); ++k) last_[k] = LastOf(k);
     FindUnusualWaits();
     tails_.resize(rounds_.size());
     for (uint32_t k = 0; k < rounds_.size(); ++k) tails_[k] = FindTail(k);
@@ -169,7 +171,7 @@ class PaceReplay : PaceRecord {
     constexpr size_t kInQueue = 32;
     const size_t first = i > kInQueue ? i - kInQueue : 0;
     for (size_t k = i; k-- > first && ops[k].end > ops[i - 1].enter;)
-      if (LastOf(ops[k].round) == rank_) return true;
+      if (last_[ops[k].round] == rank_) return true;
     return false;
   }
 
@@ -363,6 +365,7 @@ class PaceReplay : PaceRecord {
     return out;
   }
 
+  std::vector<Rank> last_;      // to arrive, of each round
   std::vector<Tail> tails_;     // of each round
   std::vector<double> common_;  // CommonPart
   std::vector<Place> places_;

@@ -2,6 +2,7 @@
 #include "evidence/torch_log/torch_log_worker_end.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -247,11 +248,12 @@ constexpr std::string_view kSpawnRepeats = "an error that is cut off";
 }  // namespace
 
 void DropToldSpawns(TorchLog& log) {
-  for (const TorchLogRecord& spawn : log.records) {
-    if (spawn.kind != TorchLogKind::process_exited || spawn.subject != kSpawnRepeats) continue;
-    for (TorchLogRecord& record : log.records)
-      if (record.kind == TorchLogKind::exception && record.source.line > spawn.source.line) record.of_spawn = true;
-  }
+  uint32_t first = UINT32_MAX;
+  for (const TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::process_exited && record.subject == kSpawnRepeats)
+      first = std::min(first, record.source.line);
+  for (TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::exception && record.source.line > first) record.of_spawn = true;
   uint32_t last = 0;
   for (const TorchLogRecord& record : log.records)
     if (record.kind == TorchLogKind::exception || record.kind == TorchLogKind::nccl_error ||
@@ -369,9 +371,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   // torch/multiprocessing/spawn.py:165] Terminating process 7476 via signal SIGTERM
-  for (const std::string_view words : {"spawn: [WARNING] Terminating process ", "Terminating process "})
-    if (const auto pid = IntAfter(text, words); pid && Contains(text, "via signal SIGTERM"))
-      return AddEnd(line, -15, *pid, -1, out);
+  if (const auto pid = IntAfter(text, "Terminating process "); pid && Contains(text, "via signal SIGTERM"))
+    return AddEnd(line, -15, *pid, -1, out);
   // torch.multiprocessing.spawn: "-- Process 8 terminated with the following error:"
   if (const auto rank = IntAfter<int32_t>(text, "-- Process ");
       rank && Contains(text, "terminated with the following")) {
