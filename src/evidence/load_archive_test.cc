@@ -155,7 +155,9 @@ TEST(Archive, EveryCutOfEveryKindIsSurvived) {
           "cut", cut, kind, {.threads = 1},
           [](const ArchivedFile& file, const LoadOptions&) {
             EXPECT_LE(file.bytes.size(), kRankLog.size());
-            return Fragment{.path = file.path};
+            Fragment fragment;
+            fragment.path = file.path;
+            return fragment;
           },
           out);
       EXPECT_LE(out.size(), 3u);

@@ -192,6 +192,14 @@ struct Event {
 
   static constexpr size_t kMaxText = 2000;
 
+  // Written once, in event.cc: whoever holds events would else compile all payloads again.
+  Event();
+  Event(const Event&);
+  Event(Event&&) noexcept;
+  Event& operator=(const Event&);
+  Event& operator=(Event&&) noexcept;
+  ~Event();
+
   bool Means(Meaning meaning) const { return (meanings >> static_cast<unsigned>(meaning) & 1u) != 0; }
   void Set(Meaning meaning, bool holds = true) {
     if (holds) meanings |= uint32_t{1} << static_cast<unsigned>(meaning);
@@ -205,10 +213,7 @@ struct Event {
   }
   // The payload to write to: the one that is held, or a new one in place of another.
   template <class T>
-  T& Make() {
-    T* held = std::get_if<T>(&detail);
-    return held ? *held : detail.emplace<T>();
-  }
+  T& Make();
 };
 
 inline constexpr uint32_t kNobody = 0xffffffffu;

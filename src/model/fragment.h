@@ -91,6 +91,12 @@ struct Fragment {
   std::vector<NetDevices> net_devices;
   std::vector<Hardware> hardware;
 
+  // Written once, in fragment.cc: whoever holds one would else compile all its parts again.
+  Fragment();
+  Fragment(Fragment&&) noexcept;
+  Fragment& operator=(Fragment&&) noexcept;
+  ~Fragment();
+
   void Note(DiagnosticSeverity severity, std::string code, std::string message, SourceRef source = {},
             std::string hint = "") {
     diagnostics.push_back({severity, std::move(code), std::move(message), source, std::move(hint)});

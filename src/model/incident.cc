@@ -7,6 +7,11 @@
 
 namespace tacet {
 
+Incident::Incident() = default;
+Incident::Incident(Incident&&) noexcept = default;
+Incident& Incident::operator=(Incident&&) noexcept = default;
+Incident::~Incident() = default;
+
 std::vector<Rank> Incident::RanksSeen() const {
   std::vector<Rank> ranks;
   for (const auto& [rank, index] : process_of)

@@ -70,6 +70,12 @@ struct Incident {
   std::vector<Sight> sights;  // of processes that have a pulse, by rank, witness and time
   Patience patience;          // the limits by which this job is judged
 
+  // Written once, in incident.cc: whoever holds one would else compile all its parts again.
+  Incident();
+  Incident(Incident&&) noexcept;
+  Incident& operator=(Incident&&) noexcept;
+  ~Incident();
+
   std::vector<Rank> RanksSeen() const;  // ranks that some file speaks of, sorted
   std::vector<Rank> AllRanks() const;   // 0..world_size-1, or those seen where that is too many
   const CallStream* StreamOf(Rank rank, CallSource source) const;

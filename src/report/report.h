@@ -155,6 +155,14 @@ struct Report {
   std::optional<ReportWhy> why;            // where it was asked for
   std::optional<TopologyReport> topology;  // where it was asked for
   double seconds = 0;                      // how long the work took
+
+  // Written once, in report.cc: whoever holds one would else compile all its parts again.
+  Report();
+  Report(const Report&);
+  Report(Report&&) noexcept;
+  Report& operator=(const Report&);
+  Report& operator=(Report&&) noexcept;
+  ~Report();
 };
 
 }  // namespace tacet
