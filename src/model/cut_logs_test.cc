@@ -23,7 +23,9 @@ class TwoKinds {
     return *this;
   }
   TwoKinds& Finish(int32_t rank, FileId file) {
-    Event event{.kind = EventKind::process_finished, .rank = Rank{rank}};
+    Event event;
+    event.kind = EventKind::process_finished;
+    event.rank = Rank{rank};
     event.source.file = file;
     incident.events.push_back(event);
     return *this;

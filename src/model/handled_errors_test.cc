@@ -7,7 +7,9 @@ namespace tacet {
 namespace {
 
 Event Error(int32_t rank, std::string type, uint32_t line) {
-  Event event{.kind = EventKind::exception, .rank = Rank{rank}};
+  Event event;
+  event.kind = EventKind::exception;
+  event.rank = Rank{rank};
   auto& raised = event.Make<Raised>();
   raised.type = std::move(type);
   raised.place = {"load", "train.py", line};
@@ -40,7 +42,9 @@ TEST(HandledErrors, AnotherPlaceOrAnotherTypeIsAnotherError) {
 
 TEST(HandledErrors, WhereAProcessEndedBadlyNothingIsForgiven) {
   Incident incident = WhereRankZeroSurvived();
-  Event end{.kind = EventKind::process_exited, .rank = Rank{1}};
+  Event end;
+  end.kind = EventKind::process_exited;
+  end.rank = Rank{1};
   end.Make<ProcessEnd>().code = 1;
   incident.events = {Error(1, "FileNotFoundError", 40), end};
   ForgiveHandledErrors(incident);
