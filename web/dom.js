@@ -64,7 +64,7 @@ function button(label, onClick) {
   return node;
 }
 
-// [0, 1, 3] -> "0-1,3"; a long list is cut at `most` ranges.
+// [0, 1, 3, 4, 5] -> "0, 1, 3-5", as the text of a report has it; a long list is cut after `most` pieces.
 /** @param {number[]} ranks */
 function foldRanks(ranks, most = 12) {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);
@@ -72,6 +72,7 @@ function foldRanks(ranks, most = 12) {
   for (let i = 0; i < sorted.length; ) {
     let last = i;
     while (last + 1 < sorted.length && sorted[last + 1] === sorted[last] + 1) ++last;
+    if (last === i + 1) last = i;
     if (pieces.length === most) return pieces.join(", ") + ", ...";
     pieces.push(last > i ? sorted[i] + "-" + sorted[last] : String(sorted[i]));
     i = last + 1;
@@ -84,7 +85,7 @@ function describeRanks(ranks, most) {
   if (ranks.length === 0) return "";
   const folded = foldRanks(ranks, most);
   if (folded.endsWith("...")) return ranks.length.toLocaleString("en") + " ranks (" + folded + ")";
-  return (ranks.length === 1 ? "rank " : "ranks ") + folded;
+  return (ranks.length === 1 ? "rank " : "ranks ") + folded.replace(/, (?=[^,]*$)/, " and ");
 }
 
 /** @param {number} bytes */

@@ -90,10 +90,7 @@ const Rule kRankStuckOnHostRule = {
     "flight records, black boxes or NCCL logs (which rank has not issued what), and stacks (where it is)",
     "The process is alive, but its Python or C++ code has not reached the collective that all the others are in. It "
     "loads data, evaluates, writes a checkpoint, waits for a lock or for I/O, or is in a branch that the others did "
-    "not "
-    "take. The others "
-    "wait until their "
-    "watchdog ends the job; the rank that reports the timeout is a victim.",
+    "not take. The others wait until their watchdog ends the job; the rank that reports the timeout is a victim.",
     "A frozen rank leaves nothing at all: no dump, no stack. A dead one leaves closed connections. With a stalled GPU "
     "the host has issued the collective and only the device does not start it. A skipped collective shows the rank "
     "waiting in a later one.",
@@ -103,7 +100,7 @@ const Rule kRankStuckOnHostRule = {
      "turns the wait into an error.",
      "If only this rank runs the code (evaluation, logging or saving on one rank): let all ranks run it, or let the "
      "others wait for it at a barrier with a long enough timeout.",
-     "Kill and restart the job once the cause is removed; otherwise, raising the timeout only hides it."},
+     "Kill and restart the job once the cause is removed. Raising the timeout only hides it."},
     {"Keep work that only one rank does short, or outside the training loop.",
      "Install faulthandler.dump_traceback_later(300, repeat=True), so that the next hang shows the stack by itself.",
      "Set a timeout on every external wait (queues, HTTP, locks)."},
