@@ -32,7 +32,7 @@ hang: ## make a real hang with 4 processes of PyTorch (no GPU needed), catch it 
 	@mkdir -p build; scripts/bootstrap.sh torch >build/torch.log 2>&1 & torch=$$!; \
 	cmake --preset release -DTACET_TESTS=OFF >/dev/null && cmake --build --preset release -j $(JOBS) -- tacet || exit 1; \
 	wait $$torch || { cat build/torch.log; exit 1; }
-	@build/tacet lab run stuck-lock --python /usr/bin/python3 --backend gloo --out build/hang
+	@build/tacet lab run stuck-lock --python /usr/bin/python3 --backend gloo --output build/hang
 
 test: ## every test, on the optimised build: units, contracts, golden cases, the program itself, live and launched jobs
 	@scripts/bootstrap.sh test

@@ -19,7 +19,7 @@ one() { # FAULT SEED
   export CUDA_MPS_PIPE_DIRECTORY=$work/mps-$name CUDA_MPS_LOG_DIRECTORY=$work/mps-$name
   mkdir -p "$work/mps-$name"
   command -v nvidia-cuda-mps-control >/dev/null && nvidia-cuda-mps-control -d
-  timeout -k 5 "$left" "$tacet" lab score --backend "${LAB_BACKEND:-nccl}" --ranks 4 --seeds 1 --seed "$2" --faults "$1" --out "$work/$name" >"$work/$name.txt" 2>&1
+  timeout -k 5 "$left" "$tacet" lab score --backend "${LAB_BACKEND:-nccl}" --ranks 4 --seeds 1 --seed "$2" --faults "$1" --output "$work/$name" >"$work/$name.txt" 2>&1
   local code=$?
   command -v nvidia-cuda-mps-control >/dev/null && echo quit | timeout 10 nvidia-cuda-mps-control >/dev/null 2>&1
   { grep -E "^(right|WRONG|skipped) " "$work/$name.txt" || echo "no verdict: $1, seed $2, exit code $code"; } >>"$out/table.txt"

@@ -124,7 +124,7 @@ const Command kCaptureCommand = {"capture",
 
 Captures the state of a running job and leaves it running: Python stacks (through the hook of tacet run, else
 py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel's log and network counters;
-what changes is captured twice. Then it diagnoses what it captured.
+Python stacks and /proc twice, to see what moves. With --pid it then diagnoses what it captured.
 
   -p, --pid PID       these processes and their children; the launcher's pid is enough
       --slurm JOB     on every node of the job, through srun --overlap; gives a bundle
@@ -137,6 +137,7 @@ Exit code:
   0  no findings and nothing missing
   1  findings or something missing
   2  wrong usage
+  3  internal error
 
 Examples:
   tacet capture --pid $(pgrep -d, -f torchrun)

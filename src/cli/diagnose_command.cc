@@ -100,7 +100,7 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kDiagnoseCommand = {"diagnose",
-                                  "Name the rank that caused a hang, a crash or wrong numbers, why, and what to do",
+                                  "Find the rank behind a hang, a crash or wrong numbers; say why, and what to do",
                                   R"(tacet diagnose [options] PATH...
 
 Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, RAS answers,

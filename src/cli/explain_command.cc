@@ -171,11 +171,10 @@ int RunExplain(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kExplainCommand = {"explain", "Explain a cause: what it means, how to fix and how to prevent it",
-                                 R"(tacet explain CAUSE... | XID | --list | --markdown
+                                 R"(tacet explain CAUSE... | xid NUMBER | WORDS... | --list | --markdown
 
-Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it. An Xid,
-an error of NVIDIA's driver in the kernel log, can be given by its number or by words of its name: prints what it
-means and what to do.
+Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it. Also
+explains an Xid (an error of NVIDIA's driver in the kernel log), given by its number or by words of its name.
 
   -l, --list       all causes, one line each
       --markdown   all causes as one document

@@ -23,6 +23,6 @@ static int RunFormats(const std::vector<std::string>& arguments) {
 extern const Command kFormatsCommand;
 const Command kFormatsCommand = {
     "formats", "List the kinds of files that are read, and how to capture them",
-    "tacet formats\n\nLists the evidence formats. Files are recognized by content, not by name.\n", RunFormats};
+    "tacet formats\n\nLists the kinds of files that tacet reads, and how to capture each. Files are recognized by\ncontent, not by name.\n", RunFormats};
 
 }  // namespace tacet

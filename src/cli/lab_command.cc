@@ -81,8 +81,8 @@ Result<LabWork> ReadLabOptions(const Options& options) {
   if (!backend) return backend.error();
   work.options.backend = *backend;
   std::error_code error;
-  work.folder = std::filesystem::absolute(options.Value("--out").value_or("tacet-lab"), error).string();
-  if (error) return Error{"cannot use the folder of --out: " + error.message(), ""};
+  work.folder = std::filesystem::absolute(options.Value("--output").value_or("tacet-lab"), error).string();
+  if (error) return Error{"cannot use the folder of --output: " + error.message(), ""};
   return work;
 }
 
@@ -189,7 +189,9 @@ int Score(const LabWork& work, const Options& options) {
 }
 
 int RunLab(const std::vector<std::string>& arguments) {
-  auto options = Options::Parse(arguments, kLabCommand.help);
+  std::vector<std::string> words = arguments;
+  std::replace(words.begin(), words.end(), std::string("--out"), std::string("--output"));  // its name in 0.1
+  auto options = Options::Parse(words, kLabCommand.help);
   if (!options) return Complain(options.error());
   const std::vector<std::string>& rest = options->rest();
   const std::string what = rest.empty() ? "" : rest[0];
@@ -222,12 +224,13 @@ each rank gets its own NCCL_HOSTID, so that NCCL treats it as a node. The seed c
       --faults A,B      only these, for 'score'
       --hang-after S    as for 'tacet run' (default 8 s)
       --python PROGRAM  a Python with PyTorch (default: python3 in PATH, then /usr/bin/python3)
-  -o, --out FOLDER      where all files go (default: tacet-lab)
+  -o, --output FOLDER   where all files go (default: tacet-lab)
 
 Exit code:
   0  every verdict was right
   1  at least one was not
   2  wrong usage or no PyTorch
+  3  internal error
 
 Examples:
   tacet lab run stuck-lock

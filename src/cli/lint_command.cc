@@ -106,7 +106,7 @@ const Command kLintCommand = {"lint", "Find environment variables that are wrong
 
 Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or
 never read by any release (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
-that this release removed, renamed or does not have yet, defaults of old releases that are still set,
+that your NCCL release has removed, renamed or does not have yet, values that only repeat an old default,
 settings that are slow, risky, overridden, without effect or different between ranks, and a log file that
 all ranks share.
 Each finding shows the default, the effect, the releases that read the variable, where it is set and what to do.
@@ -129,6 +129,7 @@ Exit code:
   0  nothing to report
   1  warnings (with --strict also notes)
   2  wrong usage, or nothing was understood
+  3  internal error
 
 Examples:
   tacet lint

@@ -85,18 +85,18 @@ int ShowPreflight(const PreflightOptions& options, const std::string& format, co
 const Command kPreflightCommand = {"preflight", "Check the hosts of a job before it starts: go or no-go",
                                    R"(tacet preflight [options]
 
-Run it as the job will be run: once per rank or once per host, under srun, mpirun or torchrun, or alone for
-this host only. Rank 0 asks all others and reports within a minute: whether ranks, hosts, GPUs, drivers and
+Checks the hosts of a job before it starts. Run it as the job will be run: once per rank or once per host,
+under srun, mpirun or torchrun, or alone for this host only. Rank 0 asks all others and reports within a minute: whether ranks, hosts, GPUs, drivers and
 versions of NCCL, PyTorch and CUDA agree; locked memory, /dev/shm, ports, host names, MTU, clocks, RDMA ports;
 environment variables (as tacet lint does); connections between all hosts, bandwidth of disjoint pairs, a barrier
 and a small and a large all-reduce over sockets. Hosts are compared with each other and with the rates of
-their own links; the one that differs is named. It needs no root rights and changes nothing.
+their own links; the one that differs is named. It needs no root privileges and changes nothing.
 
 Rank and size come from RANK and WORLD_SIZE, SLURM_*, OMPI_* or PMI_*; the address of rank 0 from MASTER_ADDR
 and MASTER_PORT or the list of nodes.
 
       --meet HOST[:PORT]  where rank 0 is (default port 29517, or MASTER_PORT)
-      --rank N            which process this is, where no launcher sets it
+      --rank N            rank of this process, if no launcher sets it
       --size N            number of processes
       --ports A-B         ports that the firewall allows, for the measurements (default: any)
       --wait S            seconds within which all ranks must join (default 20)
@@ -113,6 +113,7 @@ Exit code, on all ranks:
   0  go
   1  no-go
   2  unknown, or wrong usage
+  3  internal error
 
 Examples:
   tacet preflight

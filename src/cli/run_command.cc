@@ -111,7 +111,7 @@ gets no verdict. Output passes through unchanged; variables that are already set
       --no-native       no C and C++ stacks (gdb stops a process for as long as it reads)
       --preflight       run tacet preflight between the nodes first; after a no-go the job is not started,
                         and the exit code is that of preflight
-      --meet HOST[:PORT]  for preflight: where the first node is, where no launcher sets it
+      --meet HOST[:PORT]  for preflight: address of the first node, if no launcher sets it
       --rank N          for preflight: which node this is
       --size N          for preflight: how many nodes there are
   -q, --quiet           print only verdicts

@@ -79,8 +79,8 @@ const Command kTopologyCommand = {"topology",
                                   "Show which rings, trees and transports NCCL uses, and what is wrong with them",
                                   R"(tacet topology [options] PATH...
 
-Reads NCCL logs of any subset of ranks (2.4 to 2.32, and RCCL), topology and graph files and the output of
-`nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or re-enter a node,
+Reads logs of NCCL 2.4 to 2.32 and of RCCL, from all ranks or some of them, topology and graph files and the
+output of `nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or re-enter a node,
 a node that lowers the bandwidth of all, idle or missing network devices, crossed rails, slow transports.
 
   -f, --format F       text (default), json, dot (for Graphviz) or html

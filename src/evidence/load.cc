@@ -184,9 +184,7 @@ std::optional<Fragment> ReadUnwrapped(std::string_view path, std::string_view by
                                             static_cast<uint64_t>(share * static_cast<double>(sizes.not_understood)));
   sizes.total = bytes.size();
   sizes.ignored = sizes.total - sizes.understood - sizes.not_understood;
-  fragment.Note(
-      DiagnosticSeverity::note, "unwrapped",
-      inner->name == "wrapped lines" ? "wrapped lines were joined" : "unpacked from " + std::string(inner->name));
+  fragment.Note(DiagnosticSeverity::note, "unwrapped", inner->done);
   return fragment;
 }
 

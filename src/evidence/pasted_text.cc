@@ -203,16 +203,16 @@ bool IsIndented(const std::vector<std::string_view>& lines) {
 
 }  // namespace
 
-std::string_view Name(Paste paste) {
+std::string_view DescribeUndone(Paste paste) {
   switch (paste) {
-    case Paste::none: return "none";
-    case Paste::quoted: return "a quotation";
-    case Paste::escaped: return "HTML";
-    case Paste::indented: return "Markdown";
-    case Paste::coloured: return "color codes that lost their escape character";
-    case Paste::numbered: return "numbered lines";
-    case Paste::told: return "the sentences around them";
-    case Paste::wrapped: return "wrapped lines";
+    case Paste::none: break;
+    case Paste::quoted: return "the '> ' of quoted lines was removed";
+    case Paste::escaped: return "HTML tags and escapes were removed";
+    case Paste::indented: return "Markdown around the lines was removed";
+    case Paste::coloured: return "the rest of color codes was removed";
+    case Paste::numbered: return "line numbers were removed";
+    case Paste::told: return "log lines were taken out of the sentences around them";
+    case Paste::wrapped: return "wrapped lines were joined";
   }
   return "";
 }

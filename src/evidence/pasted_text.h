@@ -21,7 +21,8 @@ enum class Paste : uint8_t {
   wrapped,   // cut at one width, and gone on with on the next line
 };
 
-std::string_view Name(Paste paste);
+// What UndoPaste does, for the user.
+std::string_view DescribeUndone(Paste paste);
 
 // Nobody pastes more than this; longer files are not looked at.
 inline constexpr size_t kMostPasted = size_t{4} << 20;

@@ -16,9 +16,11 @@
 namespace tacet {
 namespace {
 
+std::string UnpackedFrom(std::string_view name) { return "unpacked from " + std::string(name); }
+
 // Several pods or services in one text are told apart by a label that the readers of lines know.
 TextLayer TakeOffHeads(std::string_view bytes, ShipperHead head, size_t most) {
-  TextLayer layer{.name = Name(head)};
+  TextLayer layer{.done = UnpackedFrom(Name(head))};
   ShippedLine shipped;
   std::string first;
   bool several = false;
@@ -59,15 +61,15 @@ std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
   const std::string_view prefix = bytes.substr(0, kPrefixBytes);
   if (const Envelope envelope = FindEnvelope(prefix); envelope != Envelope::none) {
     Unwrapped inner = TakeOutOfEnvelope(bytes, envelope, most);
-    return TextLayer{std::move(inner.text), Name(envelope), inner.limited};
+    return TextLayer{std::move(inner.text), UnpackedFrom(Name(envelope)), inner.limited};
   }
   if (const ShipperHead head = FindShipperHead(prefix); head != ShipperHead::none)
     return TakeOffHeads(bytes, head, most);
-  if (IsCsvLog(prefix)) return TextLayer{TakeCsvLines(bytes, most), "a table of a log store", bytes.size() > most};
+  if (IsCsvLog(prefix)) return TextLayer{TakeCsvLines(bytes, most), UnpackedFrom("a table of a log store"), bytes.size() > most};
   if (bytes.size() > kMostPasted) return std::nullopt;
   const Paste paste = FindPaste(prefix);
   if (paste == Paste::none) return std::nullopt;
-  return TextLayer{UndoPaste(bytes, paste), Name(paste), false};
+  return TextLayer{UndoPaste(bytes, paste), std::string(DescribeUndone(paste)), false};
 }
 
 void CiteOuterText(std::string_view outer, Fragment& fragment) {

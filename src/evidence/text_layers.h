@@ -14,7 +14,7 @@ namespace tacet {
 // The layers are taken off one by one, outermost first, before any format is asked.
 struct TextLayer {
   std::string text;       // without the layer; a line keeps the number it has in the file, as far as possible
-  std::string_view name;  // for the user: "Docker's JSON log"
+  std::string done;       // for the user: "unpacked from Docker's JSON log"
   bool limited = false;   // there was more than `most`
 };
 

@@ -154,13 +154,13 @@ class EventTies {
       const bool late = job.last_ns != kNoTime && at > job.last_ns + kZonesNs;
       if (old)
         incident_.diagnostics.push_back({DiagnosticSeverity::note, "before-the-job",
-                                         "the kernel wrote this " + Distance(job.first_ns - at) +
+                                         "the kernel logged this line " + Distance(job.first_ns - at) +
                                              "before the job began: it belongs to an earlier run",
                                          event.source, ""});
       else if (late)
         incident_.diagnostics.push_back({DiagnosticSeverity::note, "after-the-job",
-                                         "the kernel wrote this " + Distance(at - job.last_ns) +
-                                             "after the last line of the job: it does not explain its end",
+                                         "the kernel logged this line " + Distance(at - job.last_ns) +
+                                             "after the job's last one: it does not explain how the job ended",
                                          event.source, ""});
       return old || late;
     });

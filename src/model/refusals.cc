@@ -70,7 +70,7 @@ constexpr Refusal kRefusals[] = {
     {"no-gpu",
      "the process sees no GPU",
      {"Run nvidia-smi in the same environment (container, job step) and look at CUDA_VISIBLE_DEVICES there.",
-      "Ask the scheduler for GPUs (srun --gpus, docker --gpus all), and see that the driver of the host is loaded.",
+      "Ask the scheduler for GPUs (srun --gpus, docker --gpus all), and check that the driver of the host is loaded.",
       "Check that PyTorch is a CUDA build: python -c \"import torch; print(torch.version.cuda)\"."}},
     {"device-ordinal",
      "a process asks for a GPU that it cannot see: more processes than visible GPUs, or a wrong local rank",

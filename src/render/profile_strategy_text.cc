@@ -144,10 +144,9 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
     page.Paragraph("  ", "with the present buckets the predicted step is " + DescribeTime(ddp.predicted_ns) +
                              "; no prediction includes waiting for late ranks");
   if (ddp.predicted_ns > 0 && !ddp.trusted) {
-    page.Paragraph("  ", "other bucket sizes are not predicted: for the present buckets the model gives a step of " +
-                             DescribeTime(ddp.predicted_ns) + ", and " +
-                             DescribeTime(profile.step_ns > 0 ? static_cast<double>(profile.step_ns) : ddp.step_ns) +
-                             " was measured");
+    page.Paragraph("  ", "other bucket sizes are not predicted, since the model is too far off for the present ones: " +
+                             DescribeTime(ddp.predicted_ns) + " for a step that took " +
+                             DescribeTime(profile.step_ns > 0 ? static_cast<double>(profile.step_ns) : ddp.step_ns));
     return;
   }
   page.Paragraph("  ", ddp.gain > 0 ? "recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +

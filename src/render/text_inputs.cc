@@ -191,7 +191,7 @@ void AddInputLine(TextPage& page, std::string_view first, const Report& report) 
   std::string unused = Share(not_understood, bytes);
   unused.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(unused.front())));  // a sentence begins
   std::string words = "Read " + Count(files_read, "file") + ", " + DescribeBytes(bytes) + kinds + "." +
-                      (unused == "0 %" || unused == "100 %" ? "" : " " + unused + " of it was not used.");
+                      (unused == "0 %" || unused == "100 %" ? "" : " " + unused + " of the bytes were not recognized.");
   if (files_read == 0)
     words = "No file was read.";
   else if (bytes == 0 && std::any_of(report.diagnostics.begin(), report.diagnostics.end(), IsAboutUnreadContent))

@@ -136,9 +136,9 @@ TEST(TextRender, WhatIsNotUsedBeginsASentence) {
   for (ReportInput& input : report.inputs) input.bytes = 1000000;
   report.inputs[0].not_understood = 10;
   const std::string text = RenderText(report, {});
-  EXPECT_NE(text.find("NCCL logs. Under 0.1 % of it was not used."), std::string::npos) << text;
+  EXPECT_NE(text.find("NCCL logs. Under 0.1 % of the bytes were not recognized."), std::string::npos) << text;
   report.inputs[0].not_understood = 920000;
-  EXPECT_NE(RenderText(report, {}).find("NCCL logs. 23 % of it was not used."), std::string::npos);
+  EXPECT_NE(RenderText(report, {}).find("NCCL logs. 23 % of the bytes were not recognized."), std::string::npos);
 }
 
 TEST(TextRender, AHealthyReportStillNamesItsNotes) {

@@ -267,7 +267,7 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
     profile.remarks.push_back((pauses == 1 ? "1 step that is" : std::to_string(pauses) + " steps that are") +
                               std::string(" more than 5 times as long as the median step ") +
                               (pauses == 1 ? "is" : "are") +
-                              " not counted: a pause of the job, such as a checkpoint or an evaluation");
+                              " not counted: probably a pause of the job, such as a checkpoint or an evaluation");
   for (const auto& [step, length] : lengths) {
     double busy = 0;
     for (const auto& [group, sum] : steps[step]) busy = std::max(busy, sum.mean());

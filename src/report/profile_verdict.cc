@@ -246,7 +246,8 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   const double compute = ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns());
   const double hideable = std::min(transfer, compute);
   out.push_back(
-      {profile.fsdp.found ? "Hide gathers and scatters: backward_prefetch, forward_prefetch, larger units"
+      {profile.fsdp.found ? "Hide gathers and scatters: larger units, earlier prefetch (fully_shard: "
+                            "set_modules_to_forward_prefetch; FullyShardedDataParallel: forward_prefetch)"
                           : "Hide communication under compute",
        Percent(exposed) + " of the step is exposed communication" +
            (compute < transfer ? ", but the compute that could hide it takes only " + SmallPercent(compute)
@@ -316,8 +317,8 @@ void JudgeBudget(ProfileReport& profile) {
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
   profile.headline = "Compute takes " + (compute > 0 ? SmallPercent(compute) : Percent(compute)) + " of the step" +
-                     (beside >= kWorthSaying ? " (" + Percent(beside) + " overlaps communication)" : "") + ", " +
-                     (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") +
+                     (beside >= kWorthSaying ? " (" + Percent(beside) + " of the step overlaps communication)" : "") +
+                     ", " + (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") +
                      Percent(exposed) + "; no kernel runs for " + Percent(idle + copies) +
                      (copies >= kMinGain ? " (only copies for " + Percent(copies) + ")" : "");
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)

@@ -36,11 +36,12 @@ std::string HangCapture(const Case& facts) {
   const size_t world = life.ranks.size();
   const auto lacks = [&](int count) { return world == 0 || static_cast<size_t>(count) < world; };
   struct Kind {
-    std::string_view name, how;
+    std::string_view name;
+    std::string how;
   };
   std::vector<Kind> wanted;
   if (lacks(life.records) && MayHaveFlightRecords(facts.incident))
-    wanted.push_back({"flight records", " (TORCH_FR_BUFFER_SIZE=2000, TORCH_NCCL_ENABLE_TIMING=1)"});
+    wanted.push_back({"flight records", " (TORCH_NCCL_ENABLE_TIMING=1 and " + std::string(kRecorderSetting) + ")"});
   if (lacks(life.stacks)) wanted.push_back({"stacks", " (py-spy dump --pid PID)"});
   if (lacks(life.nccl_logs) && !UsesGlooAlone(facts.incident)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
   if (wanted.empty())
@@ -52,7 +53,7 @@ std::string HangCapture(const Case& facts) {
     words += (i == 0                   ? ""
               : i + 1 == wanted.size() ? " and "
                                        : ", ") +
-             std::string(wanted[i].name) + (i == 0 ? " of all ranks" : "") + std::string(wanted[i].how);
+             std::string(wanted[i].name) + (i == 0 ? " of all ranks" : "") + wanted[i].how;
   return words;
 }
 

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "rules/rule.h"
 
 namespace tacet {
+
+// The flight recorder is on where one of these is set; versions know one name or both.
+inline constexpr std::string_view kRecorderSetting =
+    "TORCH_FR_BUFFER_SIZE=2000, before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE=2000";
 
 // What would show which rank makes the others wait, without what was read of all ranks already.
 std::string HangCapture(const Case& facts);

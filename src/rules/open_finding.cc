@@ -125,7 +125,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
     steps.push_back(
         "Compare what the ranks issue up to the cited numbers: code that depends on the rank or on the data makes them "
         "diverge (uneven batches, a skipped step, a reduction for logging on one rank only). Flight records of all "
-        "ranks (TORCH_FR_BUFFER_SIZE=2000) show the first difference.");
+        "ranks (" +
+        std::string(kRecorderSetting) + ") show the first difference.");
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();
@@ -155,8 +156,9 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                     "of its own, or nothing?");
   if (census && HasSeveralGroups(census) && IsAllPointToPoint(census))
     steps.push_back(
-        "These ranks wait for peers in groups of their own, as the stages of a pipeline do: look at the other ranks of "
-        "these groups (the next or the previous stage), at their output first and then at their stacks.");
+        "These ranks wait for peers, each in a process group of its own, as the stages of a pipeline do: look at the "
+        "other ranks of these groups (the next or the previous stage), at their output first and then at their "
+        "stacks.");
   else if (HasSeveralGroups(census))
     steps.push_back(
         "Ranks wait in different groups: compare the order in which each rank uses these groups. It must be the same "

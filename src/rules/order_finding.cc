@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rules/hang_capture.h"
 #include "rules/mismatch_finding.h"
 #include "rules/site_steps.h"
 #include "rules/words.h"
@@ -57,8 +58,8 @@ void AdviseOnExtra(const Case& facts, const Call& call, PeerUse use, Finding& fi
   else if (use == PeerUse::alike)
     finding.fix = {(one ? "Its" : "Their") + std::string(" peers issue such calls, too: look for a loop that ") + who +
                        (one ? " goes" : " go") + " through more often, and for a call that only " + who +
-                       (one ? " makes" : " make") + " (a metric, a retry, a logging hook). A flight record " +
-                       "(TORCH_FR_BUFFER_SIZE=2000) names the line.",
+                       (one ? " makes" : " make") + " (a metric, a retry, a logging hook). A flight record (" +
+                       std::string(kRecorderSetting) + ") names the line.",
                    std::string(kSameBatches)};
 }
 

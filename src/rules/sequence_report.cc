@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/hang_capture.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -97,7 +98,8 @@ void JudgeSequenceReports(const Case& facts, bool skipped, std::string_view caus
   finding.evidence.back().excerpt.clear();  // the headline tells the numbers
   finding.fix = {
       "Find the collective that only some ranks call: a branch on the rank, a loader that ends earlier, a retry, "
-      "a callback. Flight records with stacks (TORCH_FR_BUFFER_SIZE=2000) list the calls of every rank.",
+      "a callback. Flight records with stacks (" +
+          std::string(kRecorderSetting) + ") list the calls of every rank.",
       "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
   answer.findings.push_back(std::move(finding));
 }

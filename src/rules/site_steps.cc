@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rules/hang_capture.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -31,7 +32,9 @@ void NameCallInSteps(const Case& facts, const Call& call, const std::vector<Rank
     std::string named = "Look at " + site;
     if (site.empty())
       named = "Find where " + RankWords(ranks) + (ranks.size() == 1 ? " issues " : " issue ") + ShapeWords(call) +
-              (HasFlightRecords(facts.incident) ? "" : "; a flight record (TORCH_FR_BUFFER_SIZE=2000) names the line");
+              (HasFlightRecords(facts.incident)
+                   ? ""
+                   : "; a flight record (" + std::string(kRecorderSetting) + ") names the line");
     finding.fix.push_back(named.append(site.empty() ? ". " : ": ").append(question));
     if (std::string& last = finding.fix.back(); site.empty()) {
       const size_t begin = last.size() - question.size();

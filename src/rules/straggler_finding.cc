@@ -75,6 +75,14 @@ std::string LateWords(const Straggler& straggler) {
 // A replay of the steps shows that they would be as long without it.
 bool IsHidden(const Straggler& straggler) { return straggler.cost < 0.01 && straggler.high > 0 && straggler.high < 1; }
 
+// A stall now and then is a part of all steps together.
+std::string_view OfWhat(const Straggler& straggler) {
+  return straggler.pattern == StragglerPattern::intermittent ? " of the recorded time" : " of the step";
+}
+
+// Of a few stalls the interval is as wide as it can be, and says nothing.
+bool IsOpen(const Straggler& straggler) { return straggler.low <= 0 && straggler.high >= 1; }
+
 // ", which costs 27 % of the step (95 % interval: 24 to 30 %), z = 31; without it throughput would be 37 % higher".
 std::string CostWords(const Straggler& straggler) {
   if (straggler.cost >= 1) return "";
@@ -82,9 +90,9 @@ std::string CostWords(const Straggler& straggler) {
   if (straggler.cost <= 0 && !hidden) return "";
   const bool said = straggler.stage >= 0 && !hidden && Percent(straggler.cost) == Percent(straggler.share);
   std::string out = said     ? ""
-                    : hidden ? ", which costs less than 1 % of the step"
-                             : ", which costs " + Percent(straggler.cost) + " of the step";
-  if (straggler.high > straggler.low) {
+                    : hidden ? ", which costs less than 1 %" + std::string(OfWhat(straggler))
+                             : ", which costs " + Percent(straggler.cost) + std::string(OfWhat(straggler));
+  if (straggler.high > straggler.low && !IsOpen(straggler)) {
     char interval[64];
     std::snprintf(interval, sizeof interval, " (95 %% interval: %.0f to %.0f %%)", straggler.low * 100,
                   straggler.high * 100);
@@ -96,12 +104,13 @@ std::string CostWords(const Straggler& straggler) {
     out += z;
   }
   if (hidden) return out + ": without it the others would wait for something else";
+  if (IsOpen(straggler)) return out + "; such stalls are too few here to say what they cost in the long run";
   return out + "; without it throughput would be " + Percent(straggler.cost / (1 - straggler.cost)) + " higher";
 }
 
 // "14 % of the step"; "about 27 % of the step" where the interval, which the evidence states, is wider than the figure.
 std::string ShareWords(const Straggler& worst, double cost) {
-  return (worst.high - worst.low > cost ? "about " : "") + Percent(cost) + " of the step";
+  return (worst.high - worst.low > cost ? "about " : "") + Percent(cost) + std::string(OfWhat(worst));
 }
 
 // Where in the step a slow host loses the time, and nothing where it is slow all over.

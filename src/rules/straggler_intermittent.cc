@@ -24,7 +24,8 @@ const Rule kStragglerIntermittentRule = {
     {"Look at the late steps alone: what did the rank do just before (garbage collection, saving, logging, cache "
      "flush)?",
      "Python's gc: gc.disable() and collect at the same step on all ranks.",
-     "Is the period regular? Match it with intervals in the code."},
+     "Are the late steps evenly spaced? Then look for what the program does every so many steps: logging, saving, "
+     "evaluation."},
     {"Let all ranks do periodic work in the same step."},
     JudgeStragglerIntermittent};
 

@@ -22,7 +22,7 @@ const Rule kStragglerStageRule = {
     "A single slow rank among equals is a compute straggler. The bubble of a balanced pipeline is not a fault.",
     {"Move layers from the named stage to others until the stage times are equal; count embedding and loss as work "
      "too.",
-     "More microbatches hide the bubble, not the imbalance."},
+     "More microbatches make the bubble smaller; the imbalance remains."},
     {"Balance stages by measured time, not by number of layers."},
     JudgeStragglerStage};
 

@@ -40,9 +40,9 @@ void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who,
     finding.ranks.clear();
     return;
   }
-  diagnosis.open.push_back({"Is the job stalled?",
-                            "anything with times: the output with the watchdog's message, flight records "
-                            "(TORCH_FR_BUFFER_SIZE=2000), NCCL RAS (ncclras -f json), or black boxes"});
+  diagnosis.open.push_back(
+      {"Is the job stalled?", "anything with times: the output with the watchdog's message, flight records (" +
+                                  std::string(kRecorderSetting) + "), NCCL RAS (ncclras -f json), or black boxes"});
   finding.ranks.clear();
 }
 

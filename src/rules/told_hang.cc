@@ -55,7 +55,7 @@ std::vector<std::string> LoaderSteps() {
       "is the reason.",
       "Test with num_workers=0. If that runs: pin_memory=False, or multiprocessing_context='spawn', since workers that "
       "are forked from a process with threads can deadlock.",
-      "See that /dev/shm has space (df -h /dev/shm), and that the storage answers (ls, iostat -x 5)."};
+      "Check that /dev/shm has space (df -h /dev/shm), and that the storage answers (ls, iostat -x 5)."};
 }
 
 std::vector<std::string> TensorFlowSteps() {

@@ -57,7 +57,7 @@ class Faults(unittest.TestCase):
 
     def run_fault(self, name, *more):
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("NCCL_", "TORCH", "TACET_", "SLURM_", "RANK"))}
-        return subprocess.run([TACET, "lab", "run", name, "--backend", "gloo", "--python", PYTHON, "--ranks", "3", "--out", self.folder, *more],
+        return subprocess.run([TACET, "lab", "run", name, "--backend", "gloo", "--python", PYTHON, "--ranks", "3", "--output", self.folder, *more],
                               capture_output=True, text=True, check=False, timeout=400, env={**kept, "ASAN_OPTIONS": "detect_leaks=0"})
 
     def test_a_rank_that_is_stuck_is_named_with_its_line(self):
