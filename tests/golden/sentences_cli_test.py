@@ -221,6 +221,33 @@ class Sentences(unittest.TestCase):
     def test_a_pod_is_no_host(self):
         self.says("wild/launcher_summary/kubectl_master_crash_loop.txt", "A container of pod bert-run7-master-0 failed: CrashLoopBackOff")
 
+    def test_what_was_reported_and_passed_is_told(self):
+        self.says("wild/healthy/port_down_and_up_again.txt",
+                  "Port mlx5_3:1 of h200-a3 went down and came up again; no other line reports a fault.")
+        self.says("wild/setup/store_refused_at_first.txt", "HEALTHY",
+                  "2 attempts to connect to the store at 172.20.4.9:29512 failed, which is usual while it starts; no "
+                  "other line reports a fault")
+        self.says("wild/healthy/connect_retry_then_ok.txt",
+                  "2 attempts of NCCL to connect to a peer failed and were repeated")
+        self.never_says("wild/healthy/steady_steps.txt", "attempt", "no other line")
+
+    def test_a_hang_of_a_group_asks_for_its_members_only(self):
+        path = "wild/frameworks2/ddp_gradckpt_hang.txt"
+        self.says(path, "If EXPERT_MODEL_PARALLEL_GROUP has members beside ranks 4 and 5: add their output",
+                  "flight records of all members of EXPERT_MODEL_PARALLEL_GROUP")
+        self.never_says(path, "The output of ranks 0-3", "of all ranks")
+
+    def test_whom_the_launcher_names_as_the_first_is_not_looked_for(self):
+        path = "wild/frameworks2/u_horovodrun_134.txt"
+        self.says(path, "the launcher names it as the first to fail, and the reason is not in these files",
+                  "Why did rank 1 end?", "horovodrun --output-filename")
+        self.never_says(path, "Look for the rank that ended first", "What ended the job first?", "torchrun")
+        self.never_says("wild/launcher_summary/torchrun_four_sigabrt.txt", "names it as the first")
+
+    def test_a_wait_that_failed_before_the_interruption_is_what_to_look_at(self):
+        path = "wild/last_lines/interrupted_after_a_rank_had_failed.txt"
+        self.says(path, "Rank 0 was in main (pretrain.py:140) when the job was ended", "What did rank 0 do?")
+        self.never_says(path, "Look for the rank that ended first")
 
 if __name__ == "__main__":
     TACET = sys.argv.pop(1)
