@@ -35,7 +35,10 @@ std::string_view HarmlessWords(HarmlessWarning what) {
     case HarmlessWarning::deprecated_variable: return "A variable is deprecated and still works.";
     case HarmlessWarning::windows_host_name:
       return "Error 10049 on Windows is an address that cannot be used; the next one is tried.";
-    case HarmlessWarning::store_retried: return "";  // PassedTroubles tells it
+    case HarmlessWarning::no_ipv6:
+      return "Error 97 is an IPv6 address on a host without IPv6, which is harmless: PyTorch tries IPv4 next.";
+    case HarmlessWarning::allocator_retried:
+    case HarmlessWarning::store_retried: return "";  // PassedTroubles tells them
   }
   return "";
 }

@@ -63,6 +63,17 @@ void AddNcclRetries(const Incident& incident, std::vector<std::string>& out) {
                   " repeated");
 }
 
+// Of several outputs the highest number: each process counts its own.
+void AddAllocatorRetries(const Incident& incident, std::vector<std::string>& out) {
+  int64_t times = 0;
+  for (const LogOutline& outline : incident.outlines)
+    for (const SeenWarning& one : outline.harmless)
+      if (one.what == HarmlessWarning::allocator_retried) times = std::max(times, one.times);
+  if (times > 0)
+    out.push_back("GPU memory was nearly full: PyTorch's allocator freed its cache and retried" +
+                  (times == 1 ? " once" : HowOften(times)) + ", which slows steps down");
+}
+
 }  // namespace
 
 bool IsUpAgain(const Incident& incident, const Event& error) {
@@ -78,6 +89,7 @@ std::vector<std::string> PassedTroubles(const Incident& incident) {
   AddStoreRetries(incident, out);
   AddNcclRetries(incident, out);
   AddPorts(incident, out);
+  AddAllocatorRetries(incident, out);
   return out;
 }
 

@@ -103,7 +103,12 @@ std::string LossWords(double first, double last, int64_t lines) {
 
 std::string RestartWords(const Incident& incident) {
   const auto& runs = incident.earlier_runs;
-  const auto run = std::find_if(runs.begin(), runs.end(), [](const EarlierRun& one) { return one.restarts > 0; });
+  const auto restarted = [](const EarlierRun& one) { return one.restarts > 0; };
+  // The files of the attempt itself tell more than the launcher does.
+  auto run = std::find_if(runs.begin(), runs.end(), [&](const EarlierRun& one) {
+    return restarted(one) && !one.end.empty() && one.line_of_end == 0;
+  });
+  if (run == runs.end()) run = std::find_if(runs.begin(), runs.end(), restarted);
   if (run == runs.end()) return "";
   const std::string line = run->line_of_end > 0 ? ", line " + std::to_string(run->line_of_end) : std::string();
   return (run->restarts == 1 ? std::string("one restart") : std::to_string(run->restarts) + " restarts") +
