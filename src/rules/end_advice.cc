@@ -133,6 +133,12 @@ std::string OutputToCapture(const Event* told) {
          (gloo ? " and the kernel log (dmesg -T)" : ", the kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)");
 }
 
+CannotTell QuestionAboutEnd(const Event& end) {
+  if (end.As<ProcessEnd>().named_first) return {"Which rank was it, and why did it end?", OutputToCapture(&end)};
+  return {"Which process failed first, and why?",
+          "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"};
+}
+
 std::string EndedSubjectWords(const Event& end, const Subject& subject) {
   const auto& told = end.As<ProcessEnd>();
   return told.of_pod && !told.host.empty() ? "a container of pod " + told.host : SubjectWords(subject);

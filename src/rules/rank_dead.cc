@@ -280,10 +280,7 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
         SubjectOf(facts.incident, other) != subject)
       finding.evidence.push_back(
           CiteEvent(other, EndedSubjectWords(other, SubjectOf(facts.incident, other)) + " ended alike"));
-  const bool first = event->As<ProcessEnd>().named_first;
-  answer.open.push_back({first ? "Which rank was it, and why did it end?" : "Which process failed first, and why?",
-                         first ? OutputToCapture(event)
-                               : "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"});
+  answer.open.push_back(QuestionAboutEnd(*event));
   answer.findings.push_back(std::move(finding));
 }
 
