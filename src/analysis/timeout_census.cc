@@ -112,6 +112,44 @@ void FindCompleted(const Incident& incident, TimeoutCensus& census) {
   census.completed.assign(completed.begin(), completed.end());
 }
 
+// Members of one group by their number in it, as their lines tell it.
+std::map<GroupRank, Rank> MembersOf(const Incident& incident, const std::string& group) {
+  std::map<GroupRank, Rank> members;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::watchdog_timeout && event.kind != EventKind::watchdog_status) continue;
+    if (!event.rank.known() || !event.group_rank.known() || event.group_name != group) continue;
+    const auto [known, is_new] = members.emplace(event.group_rank, event.rank);
+    if (!is_new && known->second != event.rank) return {};  // several groups of one name
+  }
+  const bool sorted = std::is_sorted(members.begin(), members.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return sorted ? members : std::map<GroupRank, Rank>{};
+}
+
+// PyTorch sorts the members of a group: below the one with number 0 there is none, and none between two whose numbers
+// follow each other.
+bool IsOutside(Rank rank, const std::map<GroupRank, Rank>& members) {
+  int32_t before = -1;  // the number of the member before
+  for (const auto& [number, member] : members) {
+    if (rank < member) return number.value == before + 1;
+    before = number.value;
+  }
+  return false;
+}
+
+void SetStrangersAside(const Incident& incident, TimeoutCensus& census) {
+  std::set<std::string> names;
+  for (const TimedOutCall& call : census.calls) names.insert(call.group);
+  if (names.contains("")) return;
+  std::vector<std::map<GroupRank, Rank>> groups;
+  for (const std::string& name : names) groups.push_back(MembersOf(incident, name));
+  const auto strangers = std::stable_partition(census.unheard.begin(), census.unheard.end(), [&](Rank rank) {
+    return !std::all_of(groups.begin(), groups.end(), [&](const auto& members) { return IsOutside(rank, members); });
+  });
+  census.outside.assign(strangers, census.unheard.end());
+  census.unheard.erase(strangers, census.unheard.end());
+}
+
 std::string BarOf(const TimeoutCensus& census) {
   for (const TimedOutCall& call : census.calls)
     if (const std::string& bar = call.first->As<WatchdogTimeout>().bar; !bar.empty()) return bar;
@@ -179,6 +217,7 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
     TimedOutCall& one = census.calls[at->second];
     const Event* event = call->second.at(rank);
     one.ranks.push_back(rank);
+    if (one.name.empty()) one.name = event->group_description;
     if (!one.first || (one.first->kind != EventKind::watchdog_timeout && event->kind == EventKind::watchdog_timeout))
       one.first = event;
   }
@@ -201,6 +240,7 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
   census.heard = heard.size();
   census.unheard = all;
   std::erase_if(census.unheard, [&](Rank rank) { return heard.contains(rank); });
+  SetStrangersAside(incident, census);
   census.nameless = NamelessProcesses(incident);
   FindCompleted(incident, census);
   census.bar = BarOf(census);

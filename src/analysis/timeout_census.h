@@ -18,6 +18,7 @@ struct TimedOutCall {
   std::vector<Rank> ranks;       // sorted
   const Event* first = nullptr;  // a line that tells it, the watchdog's own timeout before any other
   int64_t group_size = -1;       // as the numbers of elements tell it
+  std::string name{};            // the description of the group, where a line has one
 };
 
 // How many ranks take part, by the elements that go in and come out of an all_gather or a reduce_scatter; -1 where they
@@ -35,7 +36,8 @@ bool IsFoundLate(const Event& timeout);
 // nothing more, another only "detected by watchdog at work: 1580": both waited in #1580.
 struct TimeoutCensus {
   std::vector<TimedOutCall> calls;  // that of the most ranks first; each rank is in one of them
-  std::vector<Rank> unheard;        // no line of any kind is from them
+  std::vector<Rank> unheard;        // no line of any kind is from them, and they may be members of such a group
+  std::vector<Rank> outside;        // no line is from them either, and they are members of none of these groups
   std::vector<Rank> printing;       // the program's own lines are from them, and none of a timeout or of another event
   size_t heard = 0;                 // of how many ranks there are lines
   std::vector<Subject> nameless;    // processes of the job whose lines tell no rank: each is one of the unheard

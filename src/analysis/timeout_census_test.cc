@@ -124,5 +124,30 @@ TEST(TimeoutCensus, AWatchdogThatReportsLongAfterTheLimitMadeNoProgressItself) {
   EXPECT_FALSE(late(-1, 2'400'000));
 }
 
+// Ranks 4 and 5 are the first two of their group; nobody below them can be a member of it.
+TEST(TimeoutCensus, RanksBelowTheFirstMemberAreOutsideTheGroup) {
+  const auto count = [](int32_t first_number, int32_t next_number) {
+    JobSketch job(8);
+    for (const auto& [rank, number] : {std::pair{4, first_number}, std::pair{6, next_number}}) {
+      TimesOut(job, rank, 40, "21", OpKind::all_to_all);
+      Event& status = job.Say(rank, EventKind::watchdog_status);
+      status.seq = 40;
+      status.group_name = "21";
+      status.group_rank = GroupRank{number};
+    }
+    return job.Finish();
+  };
+  const Incident next_to_each_other = count(0, 1);
+  EXPECT_EQ(CountTimeouts(next_to_each_other).outside, Ranks({0, 1, 2, 3, 5}));
+  EXPECT_EQ(CountTimeouts(next_to_each_other).unheard, Ranks({7}));
+  const Incident one_between = count(0, 2);
+  EXPECT_EQ(CountTimeouts(one_between).outside, Ranks({0, 1, 2, 3}));
+  EXPECT_EQ(CountTimeouts(one_between).unheard, Ranks({5, 7}));
+  const Incident one_below = count(1, 2);
+  EXPECT_EQ(CountTimeouts(one_below).unheard, Ranks({0, 1, 2, 3, 7}));
+  const Incident two_of_one_name = count(0, 0);
+  EXPECT_TRUE(CountTimeouts(two_of_one_name).outside.empty());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -69,6 +69,11 @@ int64_t CountOfKind(const LaunchCounts& counts, size_t kind) {
   return kind < kKinds ? counts.counts[kind] : counts.all_kinds;
 }
 
+SourceRef PlaceOfKind(const LaunchCounts& counts, size_t kind) {
+  if (kind >= kKinds || counts.lines[kind] == 0) return counts.source;
+  return {counts.source.file, counts.lines[kind], counts.offsets[kind]};
+}
+
 // Who has launched as many as anybody: those that are named, and all that are not, where the many have.
 std::vector<Rank> FrontOf(const Incident& incident, GroupIndex group, const std::vector<CommRank>& ranks, size_t kind,
                           int64_t most) {
@@ -109,7 +114,7 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
         if (count < 0 || count == most || !one.rank.known()) continue;
         const std::string name(kind < kKinds ? Name(static_cast<OpKind>(kind)) : "operations");
         ToldLaggard laggard{
-            one.rank, one.counts->source,
+            one.rank, PlaceOfKind(*one.counts, kind),
             "has launched " + std::to_string(count) + " " + name + " where its peers launched " + std::to_string(most),
             front, group};
         laggard.stands = !moved && !asked_once;

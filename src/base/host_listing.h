@@ -26,6 +26,15 @@ struct SpaceUse {
   bool inodes = false;
 };
 
+// A test of `dcgmi diag`.
+struct GpuCheck {
+  std::string test;  // "GPU Memory"
+  std::string gpus;  // of a test that failed: "6", "1, 6"; empty: all, or not told
+  bool failed = false;
+  bool of_setup = false;  // it looks at the host's software, not at a device: "Persistence Mode"
+  bool remark = false;    // no test but what one says of its failure
+};
+
 enum class NodeCondition : uint8_t {
   takes_jobs,     // idle, mixed, allocated
   draining,       // its jobs end and no new ones begin

@@ -19,12 +19,16 @@ enum class HarmlessWarning : uint8_t {
   no_unused_parameters,  // DDP: find_unused_parameters=True, and there are none
   deprecated_variable,   // PyTorch: NCCL_ASYNC_ERROR_HANDLING is called TORCH_NCCL_... now
   windows_host_name,     // Windows: a host name that cannot be used, error 10049; the next address is tried
+  no_ipv6,               // PyTorch: the IPv6 address of a host cannot be used, error 97; IPv4 is tried next
+  allocator_retried,     // PyTorch: cudaMalloc failed, and succeeded once cached memory was freed; times: how often
+  store_retried,         // PyTorch: the store did not answer the first tries, as it does until rank 0 is up
 };
 
 struct SeenWarning {
   HarmlessWarning what{};
   int64_t times = 0;
-  SourceRef source;  // the first
+  SourceRef source;    // the first
+  std::string object;  // of store_retried: the address
 };
 
 // How the time of one line of progress is shared out: "Epoch: [1][20/25] Time 0.331 (21.090) Data 0.213 (20.799)".

@@ -99,16 +99,26 @@ bool TakeStream(std::string_view line, ShippedLine* out) {
   return true;
 }
 
+bool IsComposeName(std::string_view name) {
+  const size_t dash = name.find_last_of("-_");
+  if (dash == std::string_view::npos || name.find_first_of("[](){}=:,\"'<>") != std::string_view::npos) return false;
+  return dash + 1 < name.size() && name.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+}
+
 bool TakeCompose(std::string_view line, ShippedLine* out) {
+  // Its own word for the end of a container: "trainer-1 exited with code 1".
+  if (const std::string_view name = line.substr(0, line.find(' '));
+      line.substr(name.size()).starts_with(" exited with code ") && IsComposeName(name)) {
+    out->source = name;
+    out->text = line;
+    return true;
+  }
   const size_t bar = line.substr(0, 80).find(" | ");
   const size_t end = line.find(' ');
   if (bar == std::string_view::npos || end == 0 || end > bar) return false;
   if (line.substr(end, bar - end).find_first_not_of(' ') != std::string_view::npos) return false;
   const std::string_view name = line.substr(0, end);
-  const size_t dash = name.find_last_of("-_");
-  if (dash == std::string_view::npos || name.find_first_of("[](){}=:,\"'<>") != std::string_view::npos) return false;
-  if (name.substr(dash + 1).empty() || name.find_first_not_of("0123456789", dash + 1) != std::string_view::npos)
-    return false;
+  if (!IsComposeName(name)) return false;
   out->source = name;
   out->text = line.substr(bar + 3);
   return true;

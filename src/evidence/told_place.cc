@@ -110,4 +110,19 @@ bool StopsInLoader(std::string_view line) {
                                       "the loader", "num_workers", "worker processes"});
 }
 
+// Server is waiting for connections on [10.3.1.7:30050]...
+std::string PlaceOfDgl(std::string_view text) {
+  constexpr size_t kMostServers = 4, kLongestAddress = 80;
+  constexpr std::string_view kWaits = "Server is waiting for connections on [";
+  std::string servers;
+  size_t count = 0;
+  for (auto rest = After(text, kWaits); rest; rest = After(*rest, kWaits)) {
+    const std::string_view address = rest->substr(0, rest->find_first_of("]\n"));
+    if (address.size() > kLongestAddress || ++count > kMostServers) continue;
+    servers.append(servers.empty() ? "" : ", ").append(address);
+  }
+  if (count == 0) return "";
+  return "while DGL's clients connect to its servers (" + servers + (count > kMostServers ? ", ...)" : ")");
+}
+
 }  // namespace tacet

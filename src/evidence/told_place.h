@@ -11,6 +11,10 @@ namespace tacet {
 // ("when I use two nodes").
 std::string PlaceOfStop(std::string_view line);
 
+// "while DGL's clients connect to its servers (10.3.1.7:30050)", where a text holds the lines of DGL's start; empty: it
+// does not.
+std::string PlaceOfDgl(std::string_view text);
+
 // The sentence says that the job stands still, and names a data loader or its workers.
 bool StopsInLoader(std::string_view line);
 

@@ -506,6 +506,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     if (kind != EventKind::progress && (first || own || behind_steps)) AddTold(kind, line, source, fragment);
   }
   PlaceToldXids(bytes, fragment);
+  if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)
     if (event.kind == EventKind::told_hang) {
       event.detail = place;

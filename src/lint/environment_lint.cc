@@ -2,6 +2,7 @@
 #include "lint/environment_lint.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "lint/lint_sheet.h"
@@ -117,6 +118,7 @@ LintResult LintEnvironments(std::span<const GivenEnvironment> environments, cons
   LintResult result;
   result.nccl = options.nccl;
   LintSheet sheet;
+  const std::set<const GivenEnvironment*> lone = FindLoneProcesses(environments);
   for (const GivenEnvironment& environment : environments) {
     const ReleaseNumber nccl = options.nccl != 0 ? options.nccl : environment.nccl;
     if (nccl != 0) {
@@ -126,7 +128,7 @@ LintResult LintEnvironments(std::span<const GivenEnvironment> environments, cons
     for (const GivenVariable& given : environment.variables) {
       const Variable* known = FindKnownVariable(given.name);
       result.variables += known != nullptr || !ProductOf(given.name).empty();
-      VariableView view{environment, given, known, given.value, nccl, options.hosts == 1};
+      VariableView view{environment, given, known, given.value, nccl, options.hosts == 1, lone.contains(&environment)};
       if (known != nullptr && known->kind == ValueKind::integer && !given.value.empty())
         view.value = std::to_string(ReadNcclNumber(given.value).value);
       CheckVariable(view, sheet);

@@ -195,6 +195,23 @@ TEST(EnvironmentLint, AHostThatNcclHostidSplitsIsNoted) {
   EXPECT_EQ(findings[1].place_count, 4u);
 }
 
+TEST(EnvironmentLint, WhatIsAboutTheInsideOfAHostHasNoEffectOnALoneProcess) {
+  const auto lint = [](bool own_id) {
+    std::vector<GivenEnvironment> ranks;
+    for (int r = 0; r < 2; ++r) {
+      ranks.push_back(Process("rank " + std::to_string(r),
+                              {{"NCCL_HOSTID", own_id && r == 1 ? "b" : "a"}, {"NCCL_P2P_DISABLE", "1"}},
+                              EnvironmentSource::log));
+      ranks.back().host = "vm";
+    }
+    return Lint(ranks);
+  };
+  EXPECT_NE(Find(lint(true), LintKind::no_effect, "NCCL_P2P_DISABLE"), nullptr);
+  EXPECT_EQ(Find(lint(true), LintKind::slow, "NCCL_P2P_DISABLE"), nullptr);
+  EXPECT_EQ(Find(lint(false), LintKind::no_effect, "NCCL_P2P_DISABLE"), nullptr);
+  EXPECT_NE(Find(lint(false), LintKind::slow, "NCCL_P2P_DISABLE"), nullptr);
+}
+
 TEST(EnvironmentLint, AHostIdPerHostOrTheSameOnOneHostIsNothing) {
   std::vector<GivenEnvironment> ranks;
   for (int r = 0; r < 4; ++r) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,7 @@ struct VariableView {
   std::string value;   // as NCCL reads it, for numbers
   ReleaseNumber nccl;  // 0: not known
   bool one_host;
+  bool lone;  // NCCL_HOSTID makes the process a host of its own
 };
 void CheckVariable(const VariableView& view, LintSheet& sheet);
 
@@ -52,6 +54,8 @@ void CheckVariable(const VariableView& view, LintSheet& sheet);
 void CheckCombinations(const GivenEnvironment& environment, ReleaseNumber nccl, LintSheet& sheet);
 void CheckOverridden(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckDifferences(std::span<const GivenEnvironment> environments, LintSheet& sheet);
+// Processes that share a host with others, and whose NCCL_HOSTID no other process has.
+std::set<const GivenEnvironment*> FindLoneProcesses(std::span<const GivenEnvironment> environments);
 void CheckSplitHosts(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckPartlySet(std::span<const GivenEnvironment> environments, LintSheet& sheet);
 void CheckSharedFiles(std::span<const GivenEnvironment> environments, LintSheet& sheet);

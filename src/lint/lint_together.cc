@@ -240,6 +240,22 @@ void CheckDifferences(std::span<const GivenEnvironment> environments, LintSheet&
   }
 }
 
+std::set<const GivenEnvironment*> FindLoneProcesses(std::span<const GivenEnvironment> environments) {
+  std::map<std::pair<size_t, std::string>, std::vector<const GivenEnvironment*>> by_id;
+  std::map<std::pair<size_t, std::string>, size_t> on_host;
+  for (const GivenEnvironment& environment : environments) {
+    if (!IsOfARank(environment.source) || environment.host.empty() || environment.host == "localhost") continue;
+    ++on_host[{environment.job, environment.host}];
+    if (const GivenVariable* given = FindGiven(environment, "NCCL_HOSTID");
+        given && given->value_known && !given->value.empty())
+      by_id[{environment.job, given->value}].push_back(&environment);
+  }
+  std::set<const GivenEnvironment*> lone;
+  for (const auto& [id, holders] : by_id)
+    if (holders.size() == 1 && on_host[{id.first, holders[0]->host}] > 1) lone.insert(holders[0]);
+  return lone;
+}
+
 // NCCL_HOSTID tells NCCL which processes share a host: those that differ in it are on different hosts for NCCL. The
 // name of the host decides here whether they share one; "localhost" is a name that machines have in common.
 void CheckSplitHosts(std::span<const GivenEnvironment> environments, LintSheet& sheet) {

@@ -157,27 +157,63 @@ Misreading ReadChoice(const Variable& variable, std::string_view value) {
   return {};
 }
 
+// Two letters exchanged, or one that differs, is missing or too many: "rign" is Ring.
+bool IsSlipOf(std::string_view word, std::string_view right) {
+  if (word.size() == right.size()) {
+    const auto first = std::mismatch(word.begin(), word.end(), right.begin());
+    if (first.first == word.end()) return true;
+    const auto at = static_cast<size_t>(first.first - word.begin());
+    if (word.substr(at + 1) == right.substr(at + 1)) return true;
+    return at + 1 < word.size() && word[at] == right[at + 1] && word[at + 1] == right[at] &&
+           word.substr(at + 2) == right.substr(at + 2);
+  }
+  if (word.size() > right.size()) std::swap(word, right);
+  if (word.size() + 1 != right.size()) return false;
+  const auto at = static_cast<size_t>(std::mismatch(word.begin(), word.end(), right.begin()).first - word.begin());
+  return word.substr(at) == right.substr(at + 1);
+}
+
+// The one that was most likely meant; empty: none, or several. `word` is in small letters.
+std::string_view WordMeant(std::string_view word, bool algorithms) {
+  constexpr std::array<std::string_view, 7> kAlgorithms{"Tree",     "Ring", "CollNetDirect", "CollNetChain", "NVLS",
+                                                        "NVLSTree", "PAT"};
+  constexpr std::array<std::string_view, 3> kProtocols{"LL", "LL128", "Simple"};
+  std::string_view meant;
+  size_t found = 0;
+  const auto look = [&](std::string_view right) {
+    if (right.size() > 2 && IsSlipOf(word, Lower(right))) meant = right, ++found;
+  };
+  if (algorithms)
+    for (const std::string_view one : kAlgorithms) look(one);
+  else
+    for (const std::string_view one : kProtocols) look(one);
+  return found == 1 ? meant : std::string_view();
+}
+
 // "Ring,Tree", "^LL128", "allreduce:tree,ring;broadcast:ring".
 Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber nccl) {
   for (std::string_view rest = value; !rest.empty();) {
     const size_t end = rest.find_first_of(",;:");
-    std::string word = Lower(Trim(rest.substr(0, end)));
+    std::string_view written = Trim(rest.substr(0, end));
     const bool function = end != std::string_view::npos && rest[end] == ':';
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (word.starts_with('^')) word.erase(0, 1);
+    if (written.starts_with('^')) written.remove_prefix(1);
+    const std::string word = Lower(written);
     if (word.empty() || function) continue;
     const bool known = algorithms
                            ? IsOneOf(word, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"})
                            : IsOneOf(word, {"ll", "ll128", "simple"});
     if (known || (algorithms && word == "collnet" && nccl != 0 && nccl < 21400)) continue;
     const bool fails = nccl == 0 || nccl >= 22400;
+    const std::string_view meant = WordMeant(word, algorithms);
     std::string failure;
     if (fails) {
       failure = "NCCL fail when it creates a communicator: there is no ";
-      failure.append(algorithms ? "algorithm" : "protocol").append(" '").append(word).append("'");
+      failure.append(algorithms ? "algorithm" : "protocol").append(" '").append(written).append("'");
     }
-    return {fails ? "an error" : "a list without '" + word + "'",
+    return {fails ? "an error" : "a list without '" + std::string(written) + "'",
             word == "collnet" ? "write CollNetDirect or CollNetChain (since 2.14)"
+            : !meant.empty()  ? "write " + std::string(meant)
             : algorithms      ? "write Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree or PAT"
                               : "write LL, LL128 or Simple",
             std::move(failure)};

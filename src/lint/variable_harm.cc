@@ -196,6 +196,13 @@ constexpr std::string_view kForDebugging[] = {
 
 std::span<const VariableHarm> AllVariableHarms() { return kHarms; }
 
+bool IsInsideHost(std::string_view name) {
+  constexpr std::string_view kNames[] = {"NCCL_P2P_DISABLE",         "NCCL_P2P_LEVEL",   "NCCL_P2P_DIRECT_DISABLE",
+                                         "NCCL_P2P_USE_CUDA_MEMCPY", "NCCL_SHM_DISABLE", "NCCL_SHM_USE_CUDA_MEMCPY",
+                                         "NCCL_SHM_MEMCPY_MODE"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 bool IsForDebugging(std::string_view name) {
   return std::find(std::begin(kForDebugging), std::end(kForDebugging), name) != std::end(kForDebugging);
 }

@@ -25,6 +25,9 @@ struct VariableHarm {
 // The causes and `tacet lint` share this list.
 std::span<const VariableHarm> AllVariableHarms();
 
+// It concerns P2P or shared memory between processes of one host, and nothing else.
+bool IsInsideHost(std::string_view name);
+
 // The user guide lists it under "debugging": any value but the default is worth a note in production.
 bool IsForDebugging(std::string_view name);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/cut_logs.h"
+#include "model/earlier_attempts.h"
 #include "model/event_echo.h"
 #include "model/event_ties.h"
 #include "model/group_join.h"
@@ -463,6 +464,7 @@ std::vector<Incident> Assemble(std::vector<Fragment> fragments, const Patience& 
   uint64_t bytes = 0;
   for (const Fragment& fragment : fragments) bytes += fragment.bytes.total;
   RankRoom room(bytes);
+  SetEarlierAttemptsAside(fragments);
   ForgetLonelyNumbers(fragments);
   ShiftLocalRanks(fragments);
   NameLocalRanks(fragments);

@@ -74,5 +74,6 @@ template ListedNodes& Event::Make<ListedNodes>();
 template SlowRankReport& Event::Make<SlowRankReport>();
 template HostMemoryUse& Event::Make<HostMemoryUse>();
 template PortErrors& Event::Make<PortErrors>();
+template GpuCheck& Event::Make<GpuCheck>();
 
 }  // namespace tacet

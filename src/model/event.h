@@ -115,6 +115,7 @@ enum class EventKind : uint8_t {
   straggler_report,  // ranks = those that it calls slow
   memory_use,        // how full the host's memory is
   port_errors,       // what the counters of a network port show
+  gpu_check,         // a test of the GPUs, and how it went
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.
@@ -228,6 +229,8 @@ struct LaunchCounts {
   int32_t device = -1;
   bool responsive = true, dead = false;
   int64_t counts[16] = {};  // by OpKind; -1: not counted
+  uint32_t lines[16] = {};  // where each of them stands, of the same file; 0: in the line of `source`
+  uint64_t offsets[16] = {};
   SourceRef source;
   int32_t ranks = 1;       // how many ranks have these counts; group_rank is unknown where it is more than one
   int64_t all_kinds = -1;  // all kinds together, where the report does not tell them apart (NCCL before 2.26)

@@ -53,6 +53,7 @@ struct ProcessEnd {
   std::optional<bool> first_failure;  // torchrun's "first observed failure", and its other failures
   bool of_pod : 1 = false;            // Kubernetes tells it of a pod; the code may be unknown (255)
   bool with_step : 1 = false;         // the scheduler ended it together with its step or job, and gives no reason
+  bool named_first : 1 = false;       // mpirun and horovodrun: the first process that exited with an error
   bool first_only : 1 = false;        // its launcher ends the others then, and tells nothing of them (mp.spawn)
   int32_t local_rank = -1;            // the rank on its node
   std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
@@ -504,6 +505,6 @@ using EventDetail =
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
                  CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes,
-                 SlowRankReport, HostMemoryUse, PortErrors>;
+                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck>;
 
 }  // namespace tacet

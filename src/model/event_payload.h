@@ -106,6 +106,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::straggler_report: return kPayload<SlowRankReport>;
     case EventKind::memory_use: return kPayload<HostMemoryUse>;
     case EventKind::port_errors: return kPayload<PortErrors>;
+    case EventKind::gpu_check: return kPayload<GpuCheck>;
   }
   return kPayload<std::monostate>;
 }

@@ -41,6 +41,7 @@ Witness WitnessOf(const Event& event) {
     case EventKind::monitored_barrier_failed:
     case EventKind::rendezvous_incomplete: return Witness::peer;
     case EventKind::straggler_report:
+    case EventKind::gpu_check:
     case EventKind::ras_rank_dead:
     case EventKind::ras_rank_unresponsive:
     case EventKind::ras_rank_missing: return Witness::tool;

@@ -22,6 +22,7 @@ struct FindWord {
   std::string_view operator()(const Pending& one) const { return one.reason; }
   std::string_view operator()(const PortState& one) const { return one.device; }
   std::string_view operator()(const PortErrors& one) const { return one.device; }
+  std::string_view operator()(const GpuCheck& one) const { return one.test; }
   std::string_view operator()(const ToldPlace& one) const { return one.where; }
   std::string_view operator()(const SpaceUse& one) const { return one.mount; }
   std::string_view operator()(const ListedNodes& one) const { return one.nodes; }

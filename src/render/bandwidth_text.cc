@@ -278,12 +278,9 @@ std::string NoFaultWords(const BandwidthView& view) {
           std::to_string(open) + " cannot be judged (see \"Is this normal?\").";
   else
     out = Count(open, "operation") + " cannot be judged" +
-          (lacking == open
-               ? ": NCCL's log of the run is missing." + (open == 1 && !GuessWords(view.sweeps.front()).empty()
-                                                              ? " " + GuessWords(view.sweeps.front()) + "."
-                                                              : std::string())
-           : explained ? " (see \"Is this normal?\")."
-                       : ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
+          (lacking == open ? ": NCCL's log of the run is missing."
+           : explained     ? " (see \"Is this normal?\")."
+                           : ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
   if (open > 0 && !view.matrices.empty()) out += " No outlier in the rest.";
   if (odd_sizes > 0)
     out += " " + Count(odd_sizes, "size") + (odd_sizes == 1 ? " is" : " are") + " out of line (below).";

@@ -151,43 +151,57 @@ void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPag
     page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
 }
 
+// A formula stands on one line: below its name where it does not fit beside it.
+static void AddFormula(const std::string& name, const std::string& formula, const std::string& remark, TextPage& page) {
+  const std::string head = "  " + name + ": ";
+  if (DisplayWidth(head) + DisplayWidth(formula) <= page.width()) {
+    page.Paragraph(head, formula);
+  } else {
+    page.Line("  " + name + ":");
+    page.Line("    " + formula);
+  }
+  if (!remark.empty()) page.Paragraph("    ", remark, Ink::dim);
+}
+
 void AddFormulas(const Prediction& prediction, TextPage& page) {
   page.Heading("Formulas");
-  const auto add = [&](const char* name, const char* text) { page.Paragraph("  " + std::string(name) + ": ", text); };
   if (!prediction.before.empty()) {
-    add("time",
-        "latency x launches + bytes / algorithm bandwidth, in µs; the shortest time wins, ties go to the first of "
-        "Tree, "
-        "Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT and of LL, LL128, Simple");
-    add("bytes", "the whole buffer; for all_gather and reduce_scatter that of all ranks together");
-    add("bus bandwidth",
-        "bytes / time x 2(n-1)/n for all_reduce, x (n-1)/n for all_gather, reduce_scatter and all_to_all, "
-        "x 1 for others (as nccl-tests)");
-    add("algorithm bandwidth",
-        "channels x speed per channel, reduced by protocol (LL to half, LL128 to 0.92 of ring), capped "
-        "per GPU generation, x n / steps for rings; docs/predict.md has the details by release");
-    add("latency", "base + steps within nodes x link latency + steps between nodes x network latency");
+    AddFormula("time", "latency x launches + bytes / algorithm bandwidth",
+               "in µs; the shortest time wins, ties go to the first of Tree, Ring, CollNetDirect, CollNetChain, NVLS, "
+               "NVLSTree, PAT and of LL, LL128, Simple",
+               page);
+    AddFormula("bytes", "the whole buffer", "for all_gather and reduce_scatter that of all ranks together", page);
+    AddFormula(
+        "bus bandwidth", "bytes / time x 2(n-1)/n",
+        "for all_reduce; x (n-1)/n for all_gather, reduce_scatter and all_to_all, x 1 for others (as nccl-tests)",
+        page);
+    AddFormula("algorithm bandwidth", "channels x speed per channel",
+               "reduced by protocol (LL to half, LL128 to 0.92 of ring), capped per GPU generation, x n / steps for "
+               "rings; docs/predict.md has the details by release",
+               page);
+    AddFormula("latency", "base + steps within nodes x link latency + steps between nodes x network latency", "", page);
   }
   if (!prediction.plain.empty()) {
-    add("alpha-beta", "a message of m bytes takes a + m/b; a in µs, b in GB/s (1e9 bytes per second)");
-    add("LogGP", "a = max(L + 2o, g), 1/b = G");
+    AddFormula("alpha-beta", "a + m/b", "for a message of m bytes; a in µs, b in GB/s (1e9 bytes per second)", page);
+    AddFormula("LogGP", "a = max(L + 2o, g), 1/b = G", "", page);
   }
   if (!prediction.has_step) return;
-  add("model FLOPs", "tokens x (6 x active parameters without the input embedding + 12 x layers x hidden x sequence)");
-  add("recomputation", "full: a third more; selective: the attention term once more in forward");
-  add("MFU, HFU", "model FLOPs, or FLOPs with recomputation, / step time / (GPUs x peak)");
-  add("bubble", "(p-1) / (v m + p-1), p stages, m micro-batches, v chunks per stage");
-  add("parameters, gradients, optimizer",
-      "2, 2 and 12 bytes per parameter / tensor / pipeline; ZeRO 1 divides the optimizer's "
-      "by data, 2 the gradients' too, 3 the parameters' too");
-  add("activations",
-      "per layer and micro-batch s b h (10 + 24/t + 5 a s / h t) bytes, 10/t with sequence parallelism; selective "
-      "recomputation drops the last term, full leaves 2 s b h; x layers per stage x micro-batches in flight");
-  add("GPU-hours lost per day", "24 x GPUs x (1 - MFU)");
-  add("overlap efficiency", "1 - (step - max(compute, communication)) / min(compute, communication)");
+  AddFormula("model FLOPs",
+             "tokens x (6 x active parameters without the input embedding + 12 x layers x hidden x sequence)", "",
+             page);
+  AddFormula("recomputation", "full: a third more; selective: the attention term once more in forward", "", page);
+  AddFormula("MFU, HFU", "model FLOPs, or FLOPs with recomputation, / step time / (GPUs x peak)", "", page);
+  AddFormula("bubble", "(p-1) / (v m + p-1)", "p stages, m micro-batches, v chunks per stage", page);
+  AddFormula("parameters, gradients, optimizer", "2, 2 and 12 bytes per parameter / tensor / pipeline",
+             "ZeRO 1 divides the optimizer's by data, 2 the gradients' too, 3 the parameters' too", page);
+  AddFormula("activations", "s b h (10 + 24/t + 5 a s / h t) bytes per layer and micro-batch",
+             "10/t with sequence parallelism; selective recomputation drops the last term, full leaves 2 s b h; "
+             "x layers per stage x micro-batches in flight",
+             page);
+  AddFormula("GPU-hours lost per day", "24 x GPUs x (1 - MFU)", "", page);
+  AddFormula("overlap efficiency", "1 - (step - max(compute, communication)) / min(compute, communication)", "", page);
   for (const StepTraffic& one : prediction.traffic)
-    page.Paragraph("  " + one.what + ": ",
-                   one.formula + "; sent " + MessageSizeWords(static_cast<int64_t>(one.sent_bytes)));
+    AddFormula(one.what, one.formula, "sent: " + MessageSizeWords(static_cast<int64_t>(one.sent_bytes)), page);
 }
 
 }  // namespace tacet

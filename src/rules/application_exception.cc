@@ -153,10 +153,9 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
                               std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
                               event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
                               (text.empty() ? "" : ": " + text) + (plain ? "" : "; the output does not show which one")
-                        : refusal + " (" +
-                              (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
-                                                          : ObjectWords(event)) +
-                              ")";
+        : ObjectWords(event).empty()
+            ? refusal + " (" + event.As<Raised>().type + (text.empty() ? "" : ": " + text) + ")"
+            : RefusalWithObject(event);
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
                              (plain ? "" : " of an unknown rank")));
@@ -225,10 +224,10 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
 }
 
 // Of ranks that raise the same the text of one may be cut before it names what it is about.
-static std::string ObjectOfAny(const std::vector<const Event*>& events) {
-  for (const Event* event : events)
-    if (std::string object = ObjectWords(*event); !object.empty()) return object;
-  return "";
+static const Event& FullestOf(const std::vector<const Event*>& events) {
+  const auto full =
+      std::find_if(events.begin(), events.end(), [](const Event* event) { return !ObjectWords(*event).empty(); });
+  return full == events.end() ? *events.front() : **full;
 }
 
 // torchrun saw another rank fail first, and what that one raised is not here.
@@ -258,7 +257,9 @@ static void CiteAlike(const std::vector<const Event*>& events, Finding& finding)
   std::vector<std::pair<const Event*, std::vector<Rank>>> said;
   for (const Event* event : events) {
     const auto same = std::find_if(said.begin(), said.end(), [&](const auto& one) {
-      return one.first->text == event->text && one.first->Means(Meaning::reported) == event->Means(Meaning::reported);
+      const bool about_one = !ObjectWords(*event).empty() && ObjectWords(*one.first) == ObjectWords(*event);
+      return (about_one || one.first->text == event->text) &&
+             one.first->Means(Meaning::reported) == event->Means(Meaning::reported);
     });
     if (same != said.end())
       same->second.push_back(event->rank);
@@ -311,7 +312,7 @@ static RuleAnswer JudgeException(const Case& facts) {
     const auto restart = FindFailedRestart(facts, *events.front());
     if (restart && restart->error == chosen->front()) chosen = &events;
   }
-  const Event& sample = *chosen->front();
+  const Event& sample = FullestOf(*chosen);
   Finding finding;
   finding.cause = "application-exception";
   finding.status = Status::crash;
@@ -319,7 +320,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   finding.confidence = Confidence::certain;
   for (const Event* event : *chosen) finding.ranks.push_back(event->rank);
   const bool many = finding.ranks.size() > 1;
-  const std::string &type = sample.As<Raised>().type, object = ObjectOfAny(*chosen);
+  const std::string &type = sample.As<Raised>().type, object = ObjectWords(sample);
   const Activity during = sample.As<Raised>().during;
   const std::string_view refused = sample.As<Raised>().refusal;
   const std::string where = PlaceWords(sample);
@@ -331,7 +332,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!object.empty()) message.clear();  // the same, in fewer words
   finding.headline =
       RankWords(finding.ranks) + (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") +
-      type + where + DuringWords(during) + (message.empty() ? "" : ": " + message) +
+      type + where + (object.empty() ? DuringWords(during) : "") + (message.empty() ? "" : ": " + message) +
       (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
            ? std::string(message.ends_with('.') || message.ends_with('!') || message.ends_with('?') ? " " : ". ") +
                  "Communication is not the cause."
@@ -344,7 +345,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   if (!refused.empty())
-    finding.headline = RefusalWords(sample) + (object.empty() ? "" : " (" + object + ")") + ": " + finding.headline;
+    finding.headline = RefusalWithObject(sample) + (object.empty() ? ": " : "; ") + finding.headline;
   if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
     finding.headline = std::move(words);
   TellOwners(facts, sample, finding);

@@ -54,8 +54,8 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   ranks.reserve(alike.size());
   for (const Event* one : alike) ranks.push_back(one->rank);
   const auto& end = first->As<ProcessEnd>();
-  finding.headline = "the processes of " + RankWords(ranks) + (ranks.size() == 2 ? " both" : " all") +
-                     " ended with signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
+  finding.headline = "the processes of " + RankWords(ranks) + (ranks.size() == 2 ? " were both" : " were all") +
+                     " ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
                      ": they share the fault; it is not one rank's";
   finding.evidence.push_back(CiteEvent(*first, first->As<ProcessEnd>().first_failure.value_or(false)
                                                    ? "how the first of them ended, by the launcher's list"

@@ -35,11 +35,51 @@ std::vector<std::string> StepsOfAnEndedRun(const Event& told) {
 
 }  // namespace
 
-bool IsNamedFirst(const Case& facts, const Event& told) {
+const Event* NamedFirst(const Case& facts, const Event& told) {
   const auto& events = facts.incident.events;
-  return told.rank.known() && std::any_of(events.begin(), events.end(), [&](const Event& event) {
-           return event.rank == told.rank && event.As<ProcessEnd>().first_failure == true;
-         });
+  const auto found = std::find_if(events.begin(), events.end(), [&](const Event& event) {
+    const auto& end = event.As<ProcessEnd>();
+    return event.rank == told.rank && (end.first_failure == true || end.named_first);
+  });
+  return !told.rank.known() || found == events.end() ? nullptr : &*found;
+}
+
+const Event* EndedFromOutsideAfter(const Incident& incident, const Event& told) {
+  const auto found = std::find_if(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::scheduler_kill && event.source.file == told.source.file &&
+           event.source.line > told.source.line;
+  });
+  return found == incident.events.end() ? nullptr : &*found;
+}
+
+// Where the rank was that is waited for when somebody ended the job: "in main (pretrain.py:140)"; empty: not told.
+static std::string PlaceOfAwaited(const Incident& incident, const Event& told) {
+  const Event* stop = EndedFromOutsideAfter(incident, told);
+  if (!stop || !told.peer.known()) return "";
+  for (const Event& event : incident.events) {
+    const CodePlace& place = event.As<Raised>().place;
+    if (event.kind == EventKind::exception && event.rank == told.peer && event.source.file == stop->source.file &&
+        event.source.line > stop->source.line && !place.file.empty())
+      return "in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" + std::to_string(place.line) + ")";
+  }
+  return "";
+}
+
+static std::vector<std::string> StepsOfAStoreWait(const Incident& incident, const Event& told,
+                                                  const std::string& elsewhere) {
+  const std::string place = PlaceOfAwaited(incident, told);
+  const std::string awaited = told.peer.known() ? RankWords({told.peer}) : "the rank that is waited for, usually rank 0,";
+  std::vector<std::string> steps = {
+      place.empty() ? "Look at what " + awaited +
+                          " did in that time: downloads, preprocessing or compilation on one rank make all others wait "
+                          "in the store."
+                    : Capitalised(awaited) + " was " + place +
+                          " when the job was ended: if that is a download, preprocessing or compilation, it made " +
+                          (told.rank.known() ? RankWords({told.rank}) : "the others") + " wait in the store.",
+      "Do such work before the job starts, or raise the limit: init_process_group(timeout=...)."};
+  // Who is ended from outside after this wait had failed did not fail before it.
+  if (!EndedFromOutsideAfter(incident, told)) steps.push_back(elsewhere);
+  return steps;
 }
 
 std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
@@ -89,7 +129,7 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
           "or cannot be reached any more.",
           elsewhere};
     case EventKind::store_wait_timeout:
-      if (IsNamedFirst(facts, told))
+      if (NamedFirst(facts, told))
         return {
             "Look at what the rank that is waited for did in that time, by its output and a stack (py-spy dump --pid "
             "PID): it does not take part in the same collective, or in the same group.",
@@ -98,10 +138,7 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
             "in the same order, also for groups that they are not in.",
             "If it downloads, preprocesses or compiles: do that before the job starts, or raise the limit "
             "(init_process_group(timeout=...))."};
-      return {
-          "Look at what the rank that is waited for, usually rank 0, did in that time: downloads, preprocessing or "
-          "compilation on one rank make all others wait in the store.",
-          "Do such work before the job starts, or raise the limit: init_process_group(timeout=...).", elsewhere};
+      return StepsOfAStoreWait(incident, told, elsewhere);
     case EventKind::connection_lost:
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
@@ -121,6 +158,8 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
       if (const std::string& log = told.As<ProcessEnd>().log_file; !log.empty())
         return {"Read " + log + " for the error itself.", elsewhere};
       if (auto steps = LostOutputSteps(facts, told); !steps.empty()) return steps;
+      if (const Event* first = NamedFirst(facts, told); first && first->As<ProcessEnd>().named_first)
+        return EndAdvice(told);
       if (const auto& pod = told.As<ProcessEnd>(); pod.of_pod && !pod.host.empty())
         return {"Read what it wrote: kubectl logs " + pod.host +
                     " (--previous if it was restarted, -c for each container).",

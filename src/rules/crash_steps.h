@@ -8,8 +8,10 @@
 
 namespace tacet {
 
-// The launcher names this very rank as the first that failed.
-bool IsNamedFirst(const Case& facts, const Event& told);
+// The line by which the launcher names this very rank as the first that failed; nullptr: it does not.
+const Event* NamedFirst(const Case& facts, const Event& told);
+// Somebody outside ended the job behind this line of the same output: an interruption, a scheduler. nullptr: nobody.
+const Event* EndedFromOutsideAfter(const Incident& incident, const Event& told);
 
 // What to do about a crash that no rule explains, by the line that tells its end.
 std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told);

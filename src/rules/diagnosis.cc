@@ -88,11 +88,6 @@ bool RepeatsVerdict(const Finding& verdict, const Finding& other, const LineEven
   });
 }
 
-std::string Capitalised(std::string sentence) {
-  if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
-  return sentence;
-}
-
 // Whose error it was does not matter where another cause explains it.
 bool AsksOfAConsequence(const Diagnosis& diagnosis, std::string_view rule, const CannotTell& open) {
   return open.question == "Which rank was it?" &&

@@ -31,9 +31,11 @@ std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end) {
   const std::string& host = SubjectOf(facts.incident, end.rank).host;
   return {"Find the " + std::string(heard ? "complete " : "") + "output of " + who +
               (host.empty() ? "" : " (on " + host + ")") +
-              (first ? ", which torchrun names as the first to fail" : "") +
-              ": what it raised is not in these files. torchrun --redirects 3 --log-dir DIR keeps it next time, and "
-              "@record on the main function puts its traceback into the launcher's summary.",
+              (first ? ", which torchrun names as the first to fail" : "") + ": what it raised is not in these files. " +
+              (end.As<ProcessEnd>().named_first
+                   ? "--output-filename DIR of mpirun or horovodrun keeps it next time."
+                   : "torchrun --redirects 3 --log-dir DIR keeps it next time, and @record on the main function puts "
+                     "its traceback into the launcher's summary."),
           "Look at the kernel log (dmesg -T) of that host as well."};
 }
 
@@ -122,10 +124,19 @@ std::string OutputToCapture(const Event* told) {
     return "the output of every container from the start (kubectl logs --previous POD), the events of the pods "
            "(kubectl "
            "describe pod POD) and the kernel log of their nodes (dmesg -T)";
+  if (end.named_first)
+    return "the output of every rank in a file of its own (mpirun or horovodrun --output-filename DIR) and the kernel "
+           "log (dmesg -T)";
   const bool gloo = told && (told->Means(Meaning::gloo_timeout) || told->Means(Meaning::gloo_loss));
   return std::string("the output of every rank in a file of its own (torchrun --redirects 3 --log-dir DIR") +
          (end.first_failure ? ")" : ", srun --output=%t.log)") +
          (gloo ? " and the kernel log (dmesg -T)" : ", the kernel log (dmesg -T) and NCCL logs (NCCL_DEBUG=INFO)");
+}
+
+CannotTell QuestionAboutEnd(const Event& end) {
+  if (end.As<ProcessEnd>().named_first) return {"Which rank was it, and why did it end?", OutputToCapture(&end)};
+  return {"Which process failed first, and why?",
+          "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"};
 }
 
 std::string EndedSubjectWords(const Event& end, const Subject& subject) {

@@ -12,6 +12,9 @@ namespace tacet {
 // What would show why the job ended, with the means of the launcher that is seen.
 std::string OutputToCapture(const Event* told);
 
+// What is still to be asked about the end of a process whose rank is not told.
+CannotTell QuestionAboutEnd(const Event& end);
+
 std::vector<std::string> EndAdvice(const Event& end);
 
 // A rank of which nothing is here but how its launcher saw it end: its own output is what is missing. Empty otherwise.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lint/variable_harm.h"
 #include "rules/odd_holders.h"
@@ -29,17 +33,79 @@ Values CollectValues(const Case& facts) {
 
 extern const Rule kEnvironmentCripplesRule;
 
-// `harmless`: the settings that cost nothing on one host, else all others.
-static std::optional<Finding> CripplesFinding(const Case& facts, const Values& values, bool one_host, bool harmless) {
+// What a setting that slows jobs down does to this one.
+enum class Toll {
+  slow,
+  no_network,  // nothing: all ranks are on one host, and it is about the network
+  no_peer,     // nothing: NCCL_HOSTID makes a host of each process, and it is about the inside of a host
+};
+
+// Processes that share a host with others, and whose NCCL_HOSTID no other process has.
+static std::set<uint32_t> LoneSpeakers(const Incident& incident, const Values& values) {
+  std::set<uint32_t> lone;
+  const auto ids = values.find("NCCL_HOSTID");
+  if (ids == values.end()) return lone;
+  std::map<std::string, std::set<uint32_t>> on_host;
+  for (const auto& [value, events] : ids->second) {
+    std::set<uint32_t> speakers;
+    for (const Event* event : events) speakers.insert(event->speaker);
+    for (const uint32_t speaker : speakers)
+      if (speaker < incident.processes.size()) on_host[incident.processes[speaker].host].insert(speaker);
+    if (speakers.size() == 1) lone.insert(*speakers.begin());
+  }
+  std::erase_if(lone, [&](uint32_t speaker) {
+    if (speaker >= incident.processes.size()) return true;
+    const std::string& host = incident.processes[speaker].host;
+    return host.empty() || on_host[host].size() < 2;
+  });
+  return lone;
+}
+
+static Toll TollOf(const VariableHarm& setting, const std::vector<const Event*>& events, bool one_host,
+                   const std::set<uint32_t>& lone) {
+  const bool all_lone = std::all_of(events.begin(), events.end(),
+                                    [&](const Event* event) { return lone.contains(event->speaker); });
+  if (IsInsideHost(setting.name) && all_lone) return Toll::no_peer;
+  return one_host && setting.of_network ? Toll::no_network : Toll::slow;
+}
+
+static std::string_view CostWords(const VariableHarm& setting, Toll toll) {
+  switch (toll) {
+    case Toll::slow: break;
+    case Toll::no_network: return "no network is used on one host";
+    case Toll::no_peer: return "NCCL_HOSTID makes the process a host of its own";
+  }
+  return setting.cost;
+}
+
+static std::string TollWords(const std::string& names, Toll toll, const std::string& whose) {
+  switch (toll) {
+    case Toll::slow: break;
+    case Toll::no_network: return names + " costs nothing here: all ranks are on one host, and no network is used";
+    case Toll::no_peer:
+      return names + " has no effect here: NCCL_HOSTID makes each process a host of its own, and P2P and shared memory "
+                     "are used inside a host only";
+  }
+  return "the environment forces slow paths on " + whose + ": " + names;
+}
+
+static std::string_view ThenWords(Toll toll) {
+  return toll == Toll::no_network ? " before running the job on several hosts."
+                                  : " once all processes of a host have the same NCCL_HOSTID again.";
+}
+
+// Of the settings that weigh so.
+static std::optional<Finding> CripplesFinding(const Case& facts, const Values& values, bool one_host, Toll toll) {
+  const std::set<uint32_t> lone = LoneSpeakers(facts.incident, values);
   Finding finding;
   ToldEvents told;
   std::string names, unset = "unset", missing;
   for (const VariableHarm& setting : AllVariableHarms()) {
     if (setting.kind != HarmKind::slow) continue;
     const auto found = values.find(std::string(setting.name));
-    if (found == values.end() || (one_host && setting.of_network) != harmless) continue;
+    if (found == values.end()) continue;
     for (const auto& [value, events] : found->second) {
-      if (!setting.applies(value)) continue;
+      if (!setting.applies(value) || TollOf(setting, events, one_host, lone) != toll) continue;
       for (const Event* event : events) TakeTold(facts, *event, told);
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
       const bool named = unset.ends_with(setting.name);
@@ -47,8 +113,8 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
       if (!setting.without.empty() && !named)
         missing.append(missing.empty() ? "" : "; ").append(setting.name).append(": ").append(setting.without);
       finding.evidence.push_back(
-          CiteEvent(*events.front(), std::string(setting.name) + "=" + value + ": " +
-                                         (harmless ? "no network is used on one host" : std::string(setting.cost))));
+          CiteEvent(*events.front(),
+                    std::string(setting.name) + "=" + value + ": " + std::string(CostWords(setting, toll))));
     }
   }
   if (names.empty()) return std::nullopt;
@@ -57,13 +123,12 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   finding.severity = Severity::warning;
   finding.confidence = Confidence::certain;
   finding.ranks = told.ranks;
-  finding.headline = harmless ? names + " costs nothing here: all ranks are on one host, and no network is used"
-                              : "the environment forces slow paths on " + TellerWords(told) + ": " + names;
+  finding.headline = TollWords(names, toll, TellerWords(told));
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
   finding.fix.front() =
       unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +
-      (harmless
-           ? " before running the job on several hosts."
+      (toll != Toll::slow
+           ? std::string(ThenWords(toll))
            : ", and measure again with nccl-tests." +
                  (missing.empty() ? "" : " Where the faster path does not exist (" + missing + "), nothing changes."));
   return finding;
@@ -101,9 +166,11 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
   const Values values = CollectValues(facts);
   // Between ranks of one host no network is used: what it is forced to be costs nothing there.
   const bool one_host = NodesOf(facts.incident) == 1;
-  if (auto finding = CripplesFinding(facts, values, one_host, false)) answer.findings.push_back(std::move(*finding));
-  if (!one_host) return answer;
-  if (auto finding = CripplesFinding(facts, values, one_host, true)) {
+  if (auto finding = CripplesFinding(facts, values, one_host, Toll::slow))
+    answer.findings.push_back(std::move(*finding));
+  for (const Toll toll : {Toll::no_network, Toll::no_peer}) {
+    auto finding = CripplesFinding(facts, values, one_host, toll);
+    if (!finding) continue;
     finding->severity = Severity::note;
     finding->status = Status::healthy;
     finding->affected_ranks = std::move(finding->ranks);

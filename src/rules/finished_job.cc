@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rules/message_words.h"
 #include "rules/outline_words.h"
+#include "rules/passed_trouble.h"
 #include "rules/training_words.h"
 
 namespace tacet {
@@ -14,15 +16,18 @@ namespace {
 
 constexpr size_t kMostOfFinish = 120;
 
-std::string ErrorsBefore(const SaidEnd& said) {
-  return said.errors == 0 ? ", and no line reports a fault" : "; " + SurvivedWords(said.errors, said.first_error);
+std::string ErrorsBefore(const Incident& incident, const SaidEnd& said) {
+  const std::vector<std::string> passed = PassedTroubles(incident);
+  const std::string words = (passed.empty() ? "" : "; ") + PassedWords(passed);
+  if (said.errors > 0) return words + "; " + SurvivedWords(said.errors, said.first_error);
+  return words + (passed.empty() ? ", and " : "; ") + NoFaultReported(passed);
 }
 
 std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
   const auto& events = facts.incident.events;
   std::string words = "The job finished ('" + MessageWords(said.first->text, kMostOfFinish) + "')";
   const std::string restarts = RestartWords(facts.incident);
-  words += restarts.empty() ? ErrorsBefore(said) : " after " + restarts;
+  words += restarts.empty() ? ErrorsBefore(facts.incident, said) : " after " + restarts;
   const auto any_behind = [&](bool of_step) {
     return std::any_of(events.begin(), events.end(), [&](const Event& event) {
       return IsFarewell(event) && IsStepEnd(event) == of_step && event.source.file == said.first->source.file &&
@@ -42,7 +47,7 @@ std::string WordsOfOutput(const Case& facts, const SaidEnd& said) {
   if (!words.empty()) return words;  // they quote the last line
   words = "the output ends with '" + said.last->text.substr(0, kMostOfFinish) + "'";
   const std::string restarts = RestartWords(facts.incident);
-  words += restarts.empty() ? ErrorsBefore(said) : ", after " + restarts;
+  words += restarts.empty() ? ErrorsBefore(facts.incident, said) : ", after " + restarts;
   if (const std::string figures = TrainingFigures(facts.incident); !figures.empty()) words.append(". ").append(figures);
   return words;
 }

@@ -7,6 +7,7 @@
 #include "model/event_words.h"
 #include "model/xid.h"
 #include "rules/end_sentence.h"
+#include "rules/failed_check.h"
 #include "rules/first_end.h"
 #include "rules/gpu_maker.h"
 #include "rules/kernel_reason.h"
@@ -248,6 +249,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                  : "the kernel's report of the GPU error"));
     }
     if (!lead) {
+      JudgeFailedChecks(facts, answer);
       NoteMildXid(facts, answer);
       return answer;
     }

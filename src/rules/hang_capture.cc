@@ -2,8 +2,12 @@
 #include "rules/hang_capture.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "analysis/timeout_census.h"
+#include "rules/timeout_words.h"
 
 namespace tacet {
 
@@ -48,12 +52,15 @@ std::string HangCapture(const Case& facts) {
     return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "
            "what "
            "each GPU has started";
+  const TimeoutCensus census = CountTimeouts(facts.incident);
+  const bool of_group = census && !census.outside.empty() && census.calls.size() == 1;
+  const std::string whose = of_group ? " of all members of " + GroupInWords(census) : " of all ranks";
   std::string words;
   for (size_t i = 0; i < wanted.size(); ++i)
     words += (i == 0                   ? ""
               : i + 1 == wanted.size() ? " and "
                                        : ", ") +
-             std::string(wanted[i].name) + (i == 0 ? " of all ranks" : "") + wanted[i].how;
+             std::string(wanted[i].name) + (i == 0 ? whose : "") + wanted[i].how;
   return words;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "rules/failed_check.h"
 #include "rules/gpu_load_words.h"
 
 namespace tacet {
@@ -14,6 +15,7 @@ bool IsListed(const Event& event) {
   switch (event.kind) {
     case EventKind::port_state:
     case EventKind::port_errors:
+    case EventKind::gpu_check:
     case EventKind::gpu_load:
     case EventKind::space_use:
     case EventKind::node_state: return true;
@@ -85,6 +87,7 @@ std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
     if (!more.empty()) words += (words.empty() ? "" : "; ") + more;
   };
   add(ActiveWords(incident));
+  add(CheckWords(incident));
   const auto has = [&](EventKind kind) {
     return std::any_of(incident.events.begin(), incident.events.end(),
                        [&](const Event& event) { return event.kind == kind; });

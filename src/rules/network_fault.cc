@@ -9,6 +9,7 @@
 
 #include "model/nccl_warnings.h"
 #include "rules/first_end.h"
+#include "rules/passed_trouble.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -21,15 +22,6 @@ bool IsFirstHandStatus(int64_t status) { return status != 4 && status != 5 && st
 
 bool IsWarning(const Event& event, std::string_view id) {
   return event.kind == EventKind::nccl_warning && event.As<Warning>().id == id;
-}
-
-// The port came back, and nothing else is wrong with it.
-bool IsUpAgain(const Incident& incident, const Event& error) {
-  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return IsWarning(event, "ib-port-active") && event.speaker == error.speaker &&
-           event.source.file == error.source.file && event.source.line > error.source.line &&
-           event.As<Warning>().object == error.As<Warning>().object;
-  });
 }
 
 // The adapter speaks of its own port.

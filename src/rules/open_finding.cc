@@ -146,6 +146,9 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                                                   : "The output of " + RankWords(census.unheard) +
                                                         " is not in these files: add it, and run the diagnosis again.");
   }
+  if (missing.empty() && census && census.unheard.empty() && !census.outside.empty() && census.calls.size() == 1)
+    steps.push_back("If " + GroupInWords(census) + " has members beside " + RankWords(census.calls.front().ranks) +
+                    ": add their output, and run the diagnosis again.");
   if (census && census.unheard.empty() && census.printing.size() == 1 && census.bar.empty() && missing.empty())
     steps.push_back("Look at " + RankWords(census.printing) +
                     ", the only one that reports no timeout: what do its last "
@@ -190,8 +193,9 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         (HasAllStacks(facts)
              ? ", take the stacks of all ranks twice, some seconds apart (py-spy dump --pid PID): the stacks "
                "read so far do not settle it."
-             : ", take the stack of every rank (py-spy dump --pid PID): the rank whose main thread is not "
-               "in communication is the one that the others wait for."));
+             : ", take the stack of every " + std::string(census && !census.outside.empty() ? "member of that group" : "rank") +
+                   " (py-spy dump --pid PID): the rank whose main thread is not in communication is the one that the "
+                   "others wait for."));
   const std::string restart =
       "estart it under `tacet run`, or capture what is listed below, then run the diagnosis on the result.";
   // Of a job that is gone no stack can be taken.

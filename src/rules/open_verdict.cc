@@ -175,7 +175,7 @@ bool HasWordsOfAJob(const Incident& incident) {
     return event.kind != EventKind::unread_error && WitnessOf(event) != Witness::reporter;
   };
   return std::any_of(incident.events.begin(), incident.events.end(), is_read) || !incident.streams.empty() ||
-         !incident.threads.empty() ||
+         !incident.threads.empty() || !incident.outlines.empty() ||
          std::any_of(incident.files.begin(), incident.files.end(),
                      [](const InputFile& file) { return file.bytes.understood > 0; });
 }

@@ -9,6 +9,7 @@
 #include "analysis/said_end.h"
 #include "rules/listing_words.h"
 #include "rules/message_words.h"
+#include "rules/passed_trouble.h"
 #include "rules/told_trouble.h"
 #include "rules/words.h"
 
@@ -34,6 +35,10 @@ std::string_view HarmlessWords(HarmlessWarning what) {
     case HarmlessWarning::deprecated_variable: return "A variable is deprecated and still works.";
     case HarmlessWarning::windows_host_name:
       return "Error 10049 on Windows is an address that cannot be used; the next one is tried.";
+    case HarmlessWarning::no_ipv6:
+      return "Error 97 is an IPv6 address on a host without IPv6, which is harmless: PyTorch tries IPv4 next.";
+    case HarmlessWarning::allocator_retried:
+    case HarmlessWarning::store_retried: return "";  // PassedTroubles tells them
   }
   return "";
 }
@@ -86,8 +91,12 @@ std::string SurvivedWords(int64_t errors, std::string_view first) {
 }
 
 std::string FaultWords(const Incident& incident, bool begins) {
-  if (incident.survived.empty()) return begins ? "No line reports a fault" : "no line reports a fault";
-  return SurvivedWords(static_cast<int64_t>(incident.survived.size()), incident.survived.front().words);
+  const std::vector<std::string> passed = PassedTroubles(incident);
+  std::string words = PassedWords(passed) + (passed.empty() ? "" : "; ");
+  words += !incident.survived.empty()
+               ? SurvivedWords(static_cast<int64_t>(incident.survived.size()), incident.survived.front().words)
+               : NoFaultReported(passed);
+  return begins ? Capitalised(std::move(words)) : words;
 }
 
 std::string OutlineWords(const Case& facts) {
@@ -105,7 +114,8 @@ std::string OutlineWords(const Case& facts) {
            (later ? outline->last.substr(0, 120) : outline->served.words) + "'";
   }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
-  for (const SeenWarning& one : outline->harmless) words += " " + std::string(HarmlessWords(one.what));
+  for (const SeenWarning& one : outline->harmless)
+    if (const std::string_view about = HarmlessWords(one.what); !about.empty()) words.append(" ").append(about);
   if (outline->at_exit) return words;
   constexpr size_t kMostQuoted = 120;
   const bool cut = outline->last.size() > kMostQuoted;
@@ -158,9 +168,11 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
   if (std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
   if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
     const std::string outline = OutlineWords(facts);
+    const std::vector<std::string> passed = PassedTroubles(facts.incident);
     return !outline.empty() ? outline
            : trouble_told   ? open
-                            : "no fault found" + std::string(finished ? ", and " : ", but ") + open;
+                            : (passed.empty() ? "no fault found" : PassedWords(passed) + "; no other fault found") +
+                                  (finished ? ", and " : ", but ") + open;
   }
   const std::string rest = ". " + std::string(trouble_told ? FaultWords(facts.incident, true) + "."
                                               : recorded   ? "The job ended with exit code 0."

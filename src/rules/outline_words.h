@@ -13,7 +13,8 @@ namespace tacet {
 // "3 errors were reported, and the job continued (the first: '...')".
 std::string SurvivedWords(int64_t errors, std::string_view first);
 
-// "no line reports a fault", or how many errors were survived. `begins`: at the beginning of a sentence.
+// "no line reports a fault", or what was reported and passed, and how many errors were survived. `begins`: at the
+// beginning of a sentence.
 std::string FaultWords(const Incident& incident, bool begins = false);
 
 // "no line reports a fault: 8 ranks (0-7) print these lines; the last one is '...'": of a log whose lines no reader

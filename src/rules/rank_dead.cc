@@ -266,7 +266,7 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
         EndedSubjectWords(*event, subject) +
         (event->Means(Meaning::timed_out) ? " is reported as timed out: it is dead, preempted or blocked"
          : CodeOf(*event) == 255 ? (event->As<ProcessEnd>().of_pod ? " failed: " : " is gone: ") + HowItEnded(*event)
-                                 : " ended with " + HowItEnded(*event)) +
+                                 : (CodeOf(*event) < 0 ? " was ended by " : " ended with ") + HowItEnded(*event)) +
         "; the log does not say which rank it was";
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
@@ -280,8 +280,7 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
         SubjectOf(facts.incident, other) != subject)
       finding.evidence.push_back(
           CiteEvent(other, EndedSubjectWords(other, SubjectOf(facts.incident, other)) + " ended alike"));
-  answer.open.push_back({"Which process failed first, and why?",
-                         "the launcher's output with exit codes, and the kernel log of the hosts (dmesg -T)"});
+  answer.open.push_back(QuestionAboutEnd(*event));
   answer.findings.push_back(std::move(finding));
 }
 

@@ -28,6 +28,13 @@ std::string ObjectWords(const Event& exception) {
   return object ? object->words : std::string();
 }
 
+std::string RefusalWithObject(const Event& exception) {
+  const std::string sentence = RefusalWords(exception), object = ObjectWords(exception);
+  if (object.empty()) return sentence;
+  const size_t colon = sentence.find(": ");
+  return colon == std::string::npos ? sentence + " (" + object + ")" : sentence.substr(0, colon) + ": " + object;
+}
+
 std::string CommandLineWords(const Case& facts, const Event& exception, std::vector<Rank> ranks) {
   if (exception.As<Raised>().refusal != "command-line") return "";
   constexpr int64_t kCodeOfUsageErrors = 2;

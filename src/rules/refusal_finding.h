@@ -8,6 +8,9 @@
 
 namespace tacet {
 
+// What is wrong, and with what: the detail that the message names stands in the place of the general one.
+std::string RefusalWithObject(const Event& exception);
+
 // What is wrong with how the job was started, built or configured, where the error is a well-known one; empty: it is
 // not.
 std::string RefusalWords(const Event& exception);

@@ -120,6 +120,14 @@ std::string ReportedCallWords(const Event& report) {
   return tensor.empty() ? op : (op.empty() ? "the operation on " : op + " of ") + tensor;
 }
 
+std::string GroupInWords(const TimeoutCensus& census) {
+  const TimedOutCall& call = census.calls.front();
+  Group group;
+  group.name = call.group;
+  group.description = call.name;
+  return group.Label();
+}
+
 std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census) {
   constexpr size_t kMostCalls = 3, kMostUnheard = 3;
   const TimedOutCall& common = census.calls.front();

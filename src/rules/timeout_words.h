@@ -19,6 +19,9 @@ Rank AwaitedRank(const TimeoutCensus& census);
 // Some timed out in an operation that others have completed: the ranks issue different collectives.
 bool HaveDiverged(const TimeoutCensus& census);
 
+// "EXPERT_MODEL_PARALLEL_GROUP", "group 21": that of the call of the most ranks, by the most telling of its names.
+std::string GroupInWords(const TimeoutCensus& census);
+
 // "ranks 0, 2 and 4 timed out in all_reduce #1580 after 10 min, rank 7 in all_reduce #64: different groups, or rank 7
 // is behind; no line is from rank 1".
 std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census);

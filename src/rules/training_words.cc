@@ -13,6 +13,7 @@
 #include "analysis/job_end.h"
 #include "rules/message_words.h"
 #include "rules/outline_words.h"
+#include "rules/passed_trouble.h"
 #include "rules/told_trouble.h"
 
 namespace tacet {
@@ -102,7 +103,12 @@ std::string LossWords(double first, double last, int64_t lines) {
 
 std::string RestartWords(const Incident& incident) {
   const auto& runs = incident.earlier_runs;
-  const auto run = std::find_if(runs.begin(), runs.end(), [](const EarlierRun& one) { return one.restarts > 0; });
+  const auto restarted = [](const EarlierRun& one) { return one.restarts > 0; };
+  // The files of the attempt itself tell more than the launcher does.
+  auto run = std::find_if(runs.begin(), runs.end(), [&](const EarlierRun& one) {
+    return restarted(one) && !one.end.empty() && one.line_of_end == 0;
+  });
+  if (run == runs.end()) run = std::find_if(runs.begin(), runs.end(), restarted);
   if (run == runs.end()) return "";
   const std::string line = run->line_of_end > 0 ? ", line " + std::to_string(run->line_of_end) : std::string();
   return (run->restarts == 1 ? std::string("one restart") : std::to_string(run->restarts) + " restarts") +
@@ -172,11 +178,15 @@ std::string TrainingWords(const Case& facts) {
       before = "steps up to " + std::to_string(run.last_step) + " ended with '" + MessageWords(run.end, kMostOfEnd) +
                "' (line " + std::to_string(run.source.line) + "); steps then begin again. ";
   const std::string restarts = RestartWords(facts.incident);
+  const std::vector<std::string> passed = PassedTroubles(facts.incident);
+  const auto& survived = facts.incident.survived;
   return before + (before.empty() ? "training" : "Training") + " made progress up to step " +
          std::to_string(last->As<Progress>().step) + " (" + std::to_string(last->As<Progress>().rising) +
          " progress lines)" + (restarts.empty() ? "" : " after " + restarts) + "." +
          (figures.empty() ? "" : " " + figures) +
-         (facts.incident.survived.empty() ? "" : " " + FaultWords(facts.incident) + ".") +
+         (passed.empty() ? "" : " " + Capitalised(PassedWords(passed)) + ".") +
+         (survived.empty() ? ""
+                           : " " + SurvivedWords(static_cast<int64_t>(survived.size()), survived.front().words) + ".") +
          (HasLaterErrorLine(facts.incident, *last) ? " A line after the last step is marked as an error."
                                                    : " No line after the last step reports a fault.") +
          (IsTroubleTold(facts.incident) ? "" : EndWords(facts));

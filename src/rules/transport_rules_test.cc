@@ -353,6 +353,25 @@ TEST(TransportFallback, SocketsInsideOneHostThatIsSplitSayNothingOfTheNetworkOfH
   }
 }
 
+// P2P is used inside a host: where NCCL_HOSTID makes a host of each process, switching it off costs nothing.
+TEST(EnvironmentCripples, P2pThatIsOffCostsNothingOnAHostThatIsSplit) {
+  for (const bool split : {true, false}) {
+    JobSketch job(4, {CallSource::nccl_log});
+    job.Rounds(5);
+    for (int r = 0; r < 4; ++r) {
+      job.Log(r, EventKind::environment).Make<EnvironmentSetting>() = {"NCCL_HOSTID",
+                                                                       split ? "node" + std::to_string(r) : "node"};
+      job.Log(r, EventKind::environment).Make<EnvironmentSetting>() = {"NCCL_P2P_DISABLE", "1"};
+    }
+    job.GiveOutputs();
+    job.FinishAll();
+    const Finding finding = JudgedCase(job).Only("environment-cripples");
+    EXPECT_EQ(finding.severity, split ? Severity::note : Severity::warning) << finding.headline;
+    EXPECT_EQ(finding.headline.find("NCCL_P2P_DISABLE=1 has no effect here") != std::string::npos, split);
+    EXPECT_EQ(finding.ranks.empty(), split);
+  }
+}
+
 TEST(TransportFallback, OneHostWithoutTheFastNetworkSlowsAllDown) {
   JobSketch job(8, {CallSource::nccl_log});
   SpanTwoHosts(job);

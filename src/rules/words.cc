@@ -159,6 +159,12 @@ EvidenceItem CiteAbsence(std::string says) {
   return {SourceRef{static_cast<FileId>(0xffffffffu), 0, 0}, "", std::move(says)};
 }
 
+std::string Capitalised(std::string sentence) {
+  if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z')
+    sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+  return sentence;
+}
+
 OperationRef RefOf(const Call& call) { return {call.kind, static_cast<int64_t>(call.seq), call.Bytes()}; }
 
 }  // namespace tacet

@@ -34,6 +34,9 @@ EvidenceItem CiteFile(FileId file, std::string says);
 // An absence: no file can be cited.
 EvidenceItem CiteAbsence(std::string says);
 
+// "rank 3 waits" -> "Rank 3 waits".
+std::string Capitalised(std::string sentence);
+
 OperationRef RefOf(const Call& call);
 
 // The user's own frame of a recorded call: "train_step (train.py:88)"; empty without a stack.

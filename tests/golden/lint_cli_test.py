@@ -66,6 +66,18 @@ class Lint(unittest.TestCase):
             self.assertEqual((piped.returncode, piped.stdout), (2, ""))
             self.assertIn("nothing in standard input sets a variable", piped.stderr)
 
+    def test_a_slip_keeps_its_spelling_and_gets_the_right_value(self):
+        for value, right in (("rign", "Ring"), ("Rign", "Ring"), ("Trees", "Tree")):
+            _, found = findings(env={"NCCL_ALGO": value})
+            one = found["misread", "NCCL_ALGO"]
+            self.assertIn(f"there is no algorithm '{value}'", one["headline"])
+            self.assertEqual(one["advice"], f"write {right}")
+        _, found = findings(env={"NCCL_PROTO": "Simpel"})
+        self.assertIn("'Simpel'", found["misread", "NCCL_PROTO"]["headline"])
+        self.assertEqual(found["misread", "NCCL_PROTO"]["advice"], "write Simple")
+        _, found = findings(env={"NCCL_PROTO": "fastest"})
+        self.assertEqual(found["misread", "NCCL_PROTO"]["advice"], "write LL, LL128 or Simple")
+
     def test_a_missing_path_gets_advice_for_lint(self):
         done = lint("/no/such/path")
         self.assertEqual(done.returncode, 2)

@@ -172,6 +172,11 @@ class PlainAndStep(unittest.TestCase):
         out = run(*H100, "--model", MODEL, "--layout", "dp=16,tp=8", "--explain").stdout
         for word in ("Formulas", "MFU", "bubble", "ZeRO", "GPU-hours", "µs"):
             self.assertIn(word, out)
+        # A formula is one line, whatever its name takes of the width.
+        for formula in ("tokens x (6 x active parameters without the input embedding + 12 x layers x hidden x sequence)",
+                        "1 - (step - max(compute, communication)) / min(compute, communication)",
+                        "s b h (10 + 24/t + 5 a s / h t) bytes per layer and micro-batch"):
+            self.assertTrue(any(line.endswith(formula) for line in out.splitlines()), formula)
 
 
     def test_formulas_are_whole_and_counts_are_whole_numbers(self):

@@ -167,7 +167,7 @@ class Sentences(unittest.TestCase):
         self.says("wild/frameworks/jax_coordinator_refused.txt", "JAX_COORDINATOR_ADDRESS")
         self.says("wild/clones/xccl_oneccl.txt", "fi_info", "FI_PROVIDER_PATH")
         self.says("wild/clones/hccl_device_synchronize.txt", "ACL_DEVICE_SYNC_TIMEOUT")
-        self.says("wild/reader/megatron_ckpt_shape.txt", "the model: shapes of parameters differ")
+        self.says("wild/reader/megatron_ckpt_shape.txt", "the model: embedding.word_embeddings.weight is [128256, 4096] in the checkpoint")
         self.says("wild/watchdog/ras_one_answer_in_two_files", "a second RAS report", "Does rank 2 make progress?")
 
     def test_a_known_scheduler_has_its_own_commands(self):
@@ -220,6 +220,79 @@ class Sentences(unittest.TestCase):
 
     def test_a_pod_is_no_host(self):
         self.says("wild/launcher_summary/kubectl_master_crash_loop.txt", "A container of pod bert-run7-master-0 failed: CrashLoopBackOff")
+
+    def test_what_was_reported_and_passed_is_told(self):
+        self.says("wild/healthy/port_down_and_up_again.txt",
+                  "Port mlx5_3:1 of h200-a3 went down and came up again; no other line reports a fault.")
+        self.says("wild/setup/store_refused_at_first.txt", "HEALTHY",
+                  "2 attempts to connect to the store at 172.20.4.9:29512 failed, which is usual while it starts; no "
+                  "other line reports a fault")
+        self.says("wild/healthy/connect_retry_then_ok.txt",
+                  "2 attempts of NCCL to connect to a peer failed and were repeated")
+        self.never_says("wild/healthy/steady_steps.txt", "attempt", "no other line")
+
+    def test_a_hang_of_a_group_asks_for_its_members_only(self):
+        path = "wild/frameworks2/ddp_gradckpt_hang.txt"
+        self.says(path, "If EXPERT_MODEL_PARALLEL_GROUP has members beside ranks 4 and 5: add their output",
+                  "flight records of all members of EXPERT_MODEL_PARALLEL_GROUP")
+        self.never_says(path, "The output of ranks 0-3", "of all ranks")
+
+    def test_whom_the_launcher_names_as_the_first_is_not_looked_for(self):
+        path = "wild/frameworks2/u_horovodrun_134.txt"
+        self.says(path, "the launcher names it as the first to fail, and the reason is not in these files",
+                  "Why did rank 1 end?", "horovodrun --output-filename")
+        self.never_says(path, "Look for the rank that ended first", "What ended the job first?", "torchrun")
+        self.never_says("wild/launcher_summary/torchrun_four_sigabrt.txt", "names it as the first")
+
+    def test_a_wait_that_failed_before_the_interruption_is_what_to_look_at(self):
+        path = "wild/last_lines/interrupted_after_a_rank_had_failed.txt"
+        self.says(path, "Rank 0 was in main (pretrain.py:140) when the job was ended", "What did rank 0 do?")
+        self.never_says(path, "Look for the rank that ended first")
+
+    def test_a_count_of_a_ras_report_is_cited_with_its_line(self):
+        path = "wild/watchdog/ras_two_files_same_counts"
+        self.says(path, 'ras_1403.json:75 "AllReduce": 880')
+        self.never_says(path, "ras_1403.json:57 {")
+
+    def test_a_checkpoint_that_does_not_fit_says_what_then_who(self):
+        self.says("wild/setup/checkpoint_has_another_vocabulary.txt",
+                  "The checkpoint does not fit the model: model.embed_tokens.weight is [32000, 5120] in the checkpoint "
+                  "and [32064, 5120] in the model; ranks 0 and 3 raised RuntimeError in build (load.py:57)",
+                  "1. the exception of ranks 0 and 3 ")
+        path = "wild/frameworks2/size_mismatch_zero3.txt"
+        self.says(path, "parameters are partitioned: model.embed_tokens.weight is [128266, 4096] in the checkpoint and "
+                        "[0] in the model; ranks 0 and 1 raised RuntimeError", "GatheredParameters")
+        self.never_says(path, "RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM: RuntimeError")
+
+    def test_a_failed_test_of_dcgm_names_the_gpu(self):
+        path = "wild/infrastructure/dcgm_diag_memory_fail.txt"
+        self.says(path, "GPU 6 failed the tests Page Retirement/Row Remap and GPU Memory of dcgmi diag", "gpu-fault",
+                  "nvidia-smi --gpu-reset -i 6")
+        self.never_says(path, "Did the job finish?", "that Tacet does not know")
+        self.says("wild/infrastructure/ok_dcgm_diag_passes.txt", "NO FAULT FOUND",
+                  "No test of dcgmi diag failed (6 passed)")
+
+    def test_retries_of_the_allocator_are_memory_pressure(self):
+        self.says("wild/healthy/memory_summary_tells_of_retries.txt",
+                  "GPU memory was nearly full: PyTorch's allocator freed its cache and retried 7 times")
+        self.says("wild/frameworks2/ds_cache_flush.txt", "retried 7 times, which slows steps down")
+
+    def test_attempts_of_torchrun_are_told_apart(self):
+        path = "wild/infrastructure/two_attempts"
+        self.says(path, "HEALTHY", "after one restart by torchrun (rank 2 had raised torch.OutOfMemoryError in attempt 0)")
+        self.never_says(path, "CRASH")
+
+    def test_a_start_of_dgl_that_hangs_says_where(self):
+        self.says("wild/frameworks2/u_dgl_wait.txt",
+                  "hangs while DGL's clients connect to its servers (10.3.1.7:30050, 10.3.1.8:30050)")
+        self.never_says("wild/healthy/dgl_servers_start_and_clients_train.txt", "hang", "HANG")
+
+    def test_a_short_text_of_a_job_is_one(self):
+        for name in ("exam_kernel/server_answers_no_other_line", "frameworks2/h_best_inf",
+                     "healthy/kubeflow_pods_succeed", "healthy/no_ipv6_warning"):
+            self.never_says(f"wild/{name}.txt", "No recognizable job data")
+        self.says("wild/healthy/question_without_log.txt", "No recognizable job data")
+        self.says("wild/healthy/log_of_a_web_server.txt", "No recognizable job data")
 
 
 if __name__ == "__main__":

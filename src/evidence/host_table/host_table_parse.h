@@ -32,11 +32,16 @@ struct NodeRow : RowPlace {
   ListedNodes state;
 };
 
+struct CheckRow : RowPlace {
+  GpuCheck check;
+};
+
 struct HostTable {
   std::vector<GpuRow> gpus;
   std::vector<BrokenGpuRow> broken;
   std::vector<SpaceRow> spaces;
   std::vector<NodeRow> nodes;
+  std::vector<CheckRow> checks;
   uint64_t understood = 0, ignored = 0, not_understood = 0;
 };
 

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace tacet {
 namespace {
 
@@ -107,6 +111,46 @@ TEST(HostTable, ReadsTheCsvOfNvidiaSmiByTheNamesOfItsColumns) {
             "clocks_event_reasons.hw_thermal_slowdown=Active");
   EXPECT_EQ(table.not_understood, 0U);
   EXPECT_TRUE(ParseHostTable("epoch, loss, power\n0, 1.5, 88\n").gpus.empty());
+}
+
+constexpr std::string_view kHeadOfDiag =
+    "| Diagnostic                | Result                     |\n"
+    "+===========================+============================+\n"
+    "|-----  Deployment  --------+----------------------------|\n";
+
+TEST(HostTable, ReadsWhichTestOfDcgmFailedOnWhichGpu) {
+  const HostTable table = ParseHostTable(std::string(kHeadOfDiag) +
+                                         "| Persistence Mode          | Fail                       |\n"
+                                         "| Page Retirement/Row Remap | Fail                       |\n"
+                                         "| Error                     | GPU 6 had errors and row   |\n"
+                                         "|                           | remapping failed.          |\n"
+                                         "|-----  Hardware  ----------+----------------------------|\n"
+                                         "| GPU Memory                | Fail - GPU: 6              |\n"
+                                         "| PCIe                      | Pass - All                 |\n"
+                                         "| Pulse Test                | Skip - All                 |\n"
+                                         "+---------------------------+----------------------------+\n");
+  std::vector<std::string> tests;
+  for (const CheckRow& row : table.checks)
+    if (!row.check.remark)
+      tests.push_back(row.check.test + (row.check.failed ? " failed on " + row.check.gpus : " passed") +
+                      (row.check.of_setup ? ", setup" : ""));
+  EXPECT_EQ(tests,
+            (std::vector<std::string>{"Persistence Mode failed on , setup", "Page Retirement/Row Remap failed on 6",
+                                      "GPU Memory failed on 6", "PCIe passed"}));
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
+TEST(HostTable, ReadsTheRowsOfSingleGpusBelowATestOfDcgm) {
+  const HostTable table = ParseHostTable(std::string(kHeadOfDiag) +
+                                         "|-----  Hardware  ----------+----------------------------|\n"
+                                         "| memory                    | Fail                       |\n"
+                                         "|                           | GPU0: Pass GPU1: Fail      |\n"
+                                         "| diagnostic                | Pass                       |\n"
+                                         "|                           | GPU0: Pass GPU1: Pass      |\n");
+  ASSERT_FALSE(table.checks.empty());
+  EXPECT_EQ(table.checks[0].check.test, "memory");
+  EXPECT_EQ(table.checks[0].check.gpus, "1");
+  EXPECT_FALSE(table.checks.back().check.failed);
 }
 
 }  // namespace

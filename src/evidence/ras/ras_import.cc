@@ -171,6 +171,8 @@ void Importer::ImportCounts(const RasRecord& record) {
     const OpKind kind = ParseOpKind(count.op);
     if (kind == OpKind::unknown) continue;
     counts.counts[static_cast<size_t>(kind)] = std::max<int64_t>(count.launched, 0);
+    counts.lines[static_cast<size_t>(kind)] = count.source.line;
+    counts.offsets[static_cast<size_t>(kind)] = count.source.offset;
   }
   // 0 is success and 7 in progress; anything else is an error code.
   for (const int64_t code : {record.value, record.value2})

@@ -145,6 +145,7 @@ bool DocumentReader::ReadRankStatus(RasRecord& record) {
 bool DocumentReader::ReadCounts(RasRecord& record) {
   return ForEachMember(json_.Next(), [&](std::string_view key) {
     RasCount count{key, 0};
+    count.source = Here();
     if (!TakeInt(&count.launched)) return false;
     if (record.counts.size() < 64) record.counts.push_back(count);
     return true;
@@ -155,7 +156,10 @@ bool DocumentReader::ReadCounts(RasRecord& record) {
 // {...}}
 bool DocumentReader::ReadRank(Token opened, RasRecord& record) {
   return ForEachMember(opened, [&](std::string_view key) {
-    if (key == "rank") return TakeInt32(&record.rank);
+    if (key == "rank") {
+      record.source = Here();  // the line that says whose record it is, not the one that opens it
+      return TakeInt32(&record.rank);
+    }
     if (key == "host") return TakeText(&record.host);
     if (key == "pid") return TakeInt(&record.pid);
     if (key == "cuda_dev") return TakeInt32(&record.device);

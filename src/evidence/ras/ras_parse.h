@@ -32,6 +32,7 @@ enum class RasKind : uint8_t {
 struct RasCount {
   std::string_view op;  // "AllReduce"
   int64_t launched = 0;
+  SourceRef source{};  // of JSON; line 0: that of the record
 };
 
 // One statement of a RAS answer. Views point into the parsed text; JSON strings are raw (escapes unresolved).

@@ -29,6 +29,7 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.host = record.host;
   end.of_pod = record.of_pod;
   end.first_only = record.of_spawn;
+  end.named_first = record.named_first;
   if (record.of_itself)
     end.inside = record.file.empty() ? record.function : record.file;
   else

@@ -410,6 +410,8 @@ void ReadTorchLog(const FileView& file, Fragment& out) {
     log = ParseTorchLog(file.bytes);
   ImportTorchLog(log, file.path, out);
   AddOutline(file.bytes, out);
+  if (!log.harmless.empty() && out.outlines.empty()) out.outlines.emplace_back();
+  for (SeenWarning& one : log.harmless) out.outlines.back().harmless.push_back(std::move(one));
 }
 
 }  // namespace tacet

@@ -34,6 +34,7 @@ void MpiNoticeReader::Add(const Notice& notice, RecordList& out) {
   record.rank = notice.rank;
   record.pid = notice.pid > 0 ? notice.pid : -1;
   record.host = notice.host;
+  record.named_first = notice.first;
   record.text = notice.text;
 }
 
@@ -86,6 +87,7 @@ LineUse MpiNoticeReader::ReadHorovodName(std::string_view name, const LogLine& l
   else
     return LineUse::not_understood;
   hydra_ = false;
+  notice.first = true;
   return Begin(line, std::move(notice));
 }
 
@@ -199,6 +201,7 @@ LineUse MpiNoticeReader::Read(const LogLine& line, RecordList& out) {
     notice.rank = RankOfName(text);
     if (notice.rank < 0) return LineUse::not_understood;
     hydra_ = false;
+    notice.first = true;
     return Begin(line, std::move(notice));
   }
   if (text.starts_with('=')) {

@@ -42,6 +42,7 @@ class MpiNoticeReader {
     std::string text, host;
     int32_t rank = -1;
     int64_t pid = -1, code = 0;
+    bool first = false;  // "The first process to do so was:" stands above it
   };
   LineUse ReadEnd(const LogLine& line, RecordList& out);
   LineUse Begin(const LogLine& line, Notice notice);

@@ -75,7 +75,7 @@ struct KnownWords {
   std::string_view words;
   HarmlessWarning what;
 };
-constexpr std::array<KnownWords, 9> kHarmless{{
+constexpr std::array<KnownWords, 10> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
     {"process group has NOT been destroyed before we destruct", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
@@ -85,10 +85,34 @@ constexpr std::array<KnownWords, 9> kHarmless{{
     {"did not find any unused parameters in the forward pass", HarmlessWarning::no_unused_parameters},
     {"Environment variable NCCL_", HarmlessWarning::deprecated_variable},
     {"(system error: 10049", HarmlessWarning::windows_host_name},
+    {"(errno: 97 - ", HarmlessWarning::no_ipv6},
 }};
+
+// "|  CUDA OOMs: 0  |  cudaMalloc retries: 12  |" of memory_summary(), which counts from the start of the process, and
+// DeepSpeed's "[WARNING] ... 2 pytorch allocator cache flushes since last step".
+bool NoteRetries(std::string_view text, const SourceRef& source, LogOutline& out) {
+  const auto total = IntAfter(text, "cudaMalloc retries: ");
+  const size_t flushes = text.find(" pytorch allocator cache flushes since last step");
+  int64_t since = 0;
+  if (flushes != std::string_view::npos) {
+    std::string_view number = text.substr(0, flushes);
+    number.remove_prefix(number.rfind(' ') + 1);  // 0 where there is none
+    TakeNumber(number, &since);
+  }
+  if (total.value_or(0) <= 0 && since <= 0) return false;
+  const auto known = std::find_if(out.harmless.begin(), out.harmless.end(), [](const SeenWarning& seen) {
+    return seen.what == HarmlessWarning::allocator_retried;
+  });
+  if (known == out.harmless.end())
+    out.harmless.push_back({HarmlessWarning::allocator_retried, std::max(since, total.value_or(0)), source, ""});
+  else
+    known->times = total ? std::max(known->times, *total) : known->times + since;
+  return true;
+}
 
 // Says whether the line is one of them.
 bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& out) {
+  if (NoteRetries(text, source, out)) return true;
   for (const KnownWords& one : kHarmless) {
     if (!Contains(text, one.words)) continue;
     if (one.what == HarmlessWarning::deprecated_variable && !Contains(text, "is deprecated")) continue;
@@ -99,7 +123,7 @@ bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& ou
     if (known != out.harmless.end())
       ++known->times;
     else
-      out.harmless.push_back({one.what, 1, source});
+      out.harmless.push_back({one.what, 1, source, ""});
     return true;
   }
   return false;
@@ -168,11 +192,11 @@ std::string_view WordsOfDone(std::string_view text) {
 
 bool HasJobsWord(std::string_view text) {
   return ContainsAny(text,
-                     {"rank",       "Rank",    "RANK",   "GPU",      "cuda",       "CUDA",       "nccl",
-                      "NCCL",       "torch",   "orovod", "eepspeed", "eepSpeed",   "egatron",    "NeMo",
-                      "vllm",       "vLLM",    "Ray ",   "ray.",     "world size", "world_size", "istributed",
-                      "checkpoint", "epoch",   "Epoch",  "CCL_",     "dataloader", "DataLoader", "tensor_parallel",
-                      "HCCL",       "ccelerat"});
+                     {"rank",       "Rank",     "RANK",   "GPU",      "cuda",       "CUDA",       "nccl",
+                      "NCCL",       "torch",    "orovod", "eepspeed", "eepSpeed",   "egatron",    "NeMo",
+                      "vllm",       "vLLM",     "Ray ",   "ray.",     "world size", "world_size", "istributed",
+                      "checkpoint", "epoch",    "Epoch",  "CCL_",     "dataloader", "DataLoader", "tensor_parallel",
+                      "HCCL",       "ccelerat", "rainer", "raining",  "PyTorch",    "EngineCore"});
 }
 
 // Quotes that stand before a line of a log.

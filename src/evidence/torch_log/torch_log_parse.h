@@ -100,6 +100,7 @@ struct TorchLogRecord {
   bool of_server = false;      // exception: in the code of a program that serves models
   bool handled = false;       // the program says that it goes on in spite of it
   bool of_spawn = false;      // torch.multiprocessing.spawn tells it, which passes on the first failure alone
+  bool named_first = false;   // end of a process: mpirun or horovodrun names it as the first that failed
   bool of_checker = false;    // mismatch: Horovod's coordinator tells it, and names nobody
   uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
@@ -142,6 +143,7 @@ struct TorchLog {
   std::vector<TorchLogVoice> voices;
   std::vector<TrainingRecord> training;  // one a voice that tells figures of its steps
   std::vector<EarlierRun> earlier_runs;  // whose steps came to their end
+  std::vector<SeenWarning> harmless;     // found beside the records; the outline has those of single lines
   uint64_t understood = 0, ignored = 0, not_understood = 0;
   uint32_t lines = 0;
   uint64_t dropped_records = 0;              // over the limit

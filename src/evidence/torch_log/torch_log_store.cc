@@ -122,13 +122,15 @@ LineUse ReadConnectRetry(const LogLine& line, RecordList& out) {
   std::string address = Capped(TakeWord(*host), 200);
   if (address.starts_with('[') && address.find("]:") != std::string::npos)
     address = address.substr(1, address.find(']') - 1) + address.substr(address.find(']') + 1);
+  if (constexpr std::string_view kMapped = "::ffff:"; address.starts_with(kMapped)) address.erase(0, kMapped.size());
   const bool gave_up = Contains(line.text, " - timed out ");
-  if (counted && !gave_up && IntAfter(line.text, "(try=").value_or(0) < kManyTries) return LineUse::ignored;
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address + " again");
+  const bool few = !counted || (!gave_up && IntAfter(line.text, "(try=").value_or(0) < kManyTries);
+  const auto [record, is_new] =
+      out.AddOnce(TorchLogKind::store_unreachable, line, address + (counted && few ? " tried" : " again"));
   if (!is_new && !counted) record->text = Capped(line.text);  // the last try tells best why
   if (!is_new) return LineUse::understood;
   record->subject = std::move(address);
-  record->object = counted ? "" : kRetriedWord;
+  record->object = few ? kRetriedWord : "";
   record->text = Capped(line.text);
   return LineUse::understood;
 }
@@ -284,7 +286,9 @@ LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out) {
 static void TellLastTry(TorchLog& log) {
   const TorchLogRecord* last = nullptr;
   for (const TorchLogRecord& record : log.records)
-    if (record.kind == TorchLogKind::store_unreachable && record.object == kRetriedWord) last = &record;
+    if (record.kind == TorchLogKind::store_unreachable && record.object == kRetriedWord &&
+        ContainsAny(record.text, {"(errno: ", "(gai error: "}))
+      last = &record;
   if (last == nullptr) return;
   const size_t at = std::min(last->text.find("(errno: "), last->text.find("(gai error: "));
   if (at == std::string::npos) return;
@@ -297,11 +301,13 @@ static void TellLastTry(TorchLog& log) {
 
 void DropFewRetries(TorchLog& log) {
   TellLastTry(log);
-  std::erase_if(log.records, [](TorchLogRecord& record) {
+  std::erase_if(log.records, [&](TorchLogRecord& record) {
     if (record.kind == TorchLogKind::store_wait_timeout) return record.object == kToldAgain;
     if (record.kind != TorchLogKind::store_unreachable || record.object != kRetriedWord) return false;
     record.object.clear();
-    return record.repeats < kManyLines;
+    if (record.repeats >= kManyLines) return false;
+    log.harmless.push_back({HarmlessWarning::store_retried, record.repeats, record.source, record.subject});
+    return true;
   });
 }
 
