@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "lint/variable_harm.h"
 #include "rules/odd_holders.h"
@@ -25,6 +27,29 @@ Values CollectValues(const Case& facts) {
   return values;
 }
 
+// Both ends of a connection use one network: what is forced on one side is used by the others. A device that NCCL
+// lists shows that there is a faster one.
+void TellSockets(const Case& facts, const ToldEvents& told, Finding& finding) {
+  std::set<Rank> partners;
+  const Event* device = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::network && event.As<NetworkName>().name == "Socket" && event.rank.known() &&
+        !std::binary_search(told.ranks.begin(), told.ranks.end(), event.rank))
+      partners.insert(event.rank);
+    if (event.kind == EventKind::device_found && !device) device = &event;
+  }
+  if (!told.ranks.empty()) finding.affected_ranks.assign(partners.begin(), partners.end());
+  if (device)
+    finding.evidence.push_back(
+        CiteEvent(*device, "a faster network is there: NCCL lists " + device->As<NetworkDevice>().name));
+}
+
+// "; rank 1 uses TCP sockets as well"
+std::string PartnerWords(const std::vector<Rank>& partners) {
+  if (partners.empty()) return "";
+  return "; " + RankWords(partners) + (partners.size() == 1 ? " uses" : " use") + " TCP sockets as well";
+}
+
 }  // namespace
 
 extern const Rule kEnvironmentCripplesRule;
@@ -34,6 +59,7 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   Finding finding;
   ToldEvents told;
   std::string names, unset = "unset", missing;
+  bool sockets = false;
   for (const VariableHarm& setting : AllVariableHarms()) {
     if (setting.kind != HarmKind::slow) continue;
     const auto found = values.find(std::string(setting.name));
@@ -41,6 +67,7 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
     for (const auto& [value, events] : found->second) {
       if (!setting.applies(value)) continue;
       for (const Event* event : events) TakeTold(facts, *event, told);
+      sockets |= setting.name == "NCCL_NET" || setting.name == "NCCL_IB_DISABLE";
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
       const bool named = unset.ends_with(setting.name);
       if (!named) unset += " " + std::string(setting.name);
@@ -52,13 +79,15 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
     }
   }
   if (names.empty()) return std::nullopt;
+  if (sockets && !harmless) TellSockets(facts, told, finding);
   finding.cause = "environment-cripples";
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::certain;
   finding.ranks = told.ranks;
   finding.headline = harmless ? names + " costs nothing here: all ranks are on one host, and no network is used"
-                              : "the environment forces slow paths on " + TellerWords(told) + ": " + names;
+                              : "the environment forces slow paths on " + TellerWords(told) + ": " + names +
+                                    PartnerWords(finding.affected_ranks);
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
   finding.fix.front() =
       unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +

@@ -380,8 +380,9 @@ const Rule kGpuFaultRule = {"gpu-fault",
                             "Xid 43 and 45 after a kill are consequences. An illegal memory access is usually a bug in "
                             "an earlier kernel, not in NCCL, although a collective reports it. "
                             "A stalled GPU shows no error at all.",
-                            {"Hardware Xids (48, 64, 74, 79, 95, 119, 120): drain the node, reset or replace the "
-                             "GPU, run dcgmi diag -r 3. Xid 63 and 94: reset the GPU when it is free.",
+                            {"Hardware Xids (48, 64, 74, 95, 119, 120): drain the node, reset or replace the GPU, run "
+                             "dcgmi diag -r 3. Xid 79: reboot the node, since a reset does not reach the GPU. Xid 63 "
+                             "and 94: reset the GPU when it is free.",
                              "Xid 13, 31 or 'illegal memory access': rerun with CUDA_LAUNCH_BLOCKING=1 or "
                              "compute-sanitizer to find the faulty kernel.",
                              "Restart the job without that node."},

@@ -222,7 +222,9 @@ bool IsGone(const Case& facts) {
     // PyTorch ends the process with the line itself, whatever the last word of it is.
     const bool ends_itself = event.kind == EventKind::heartbeat_stuck &&
                              (event.Means(Meaning::reported) || EndsTheProcess(event.As<HeartbeatStuck>()));
-    return (ended && !event.Means(Meaning::of_service)) || ends_itself;
+    // Its watchdog says so before it throws: what it times out, it ends.
+    const bool times_out = event.kind == EventKind::watchdog_status && event.As<WorkCounters>().last_enqueued >= 0;
+    return (ended && !event.Means(Meaning::of_service)) || ends_itself || times_out;
   });
 }
 
