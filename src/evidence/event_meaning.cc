@@ -447,6 +447,8 @@ static void ReadOwnMeaning(Event& event) {
                                   : Contains(event.text, "timeout")  ? "a job that timed out"
                                   : Contains(event.text, "reset")    ? "a reset"
                                                                      : "";
+      if (event.As<Xid>().number == 79 && Contains(event.text, "has fallen off the bus"))
+        event.Make<Xid>().words = "has fallen off the bus";
       // nvidia-smi, or the driver as it loads: no Xid is printed.
       event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off",
                                                             "ERR!", "GPU requires reset"}) &&

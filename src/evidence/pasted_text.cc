@@ -211,7 +211,7 @@ std::string_view Name(Paste paste) {
     case Paste::indented: return "Markdown";
     case Paste::coloured: return "color codes that lost their escape character";
     case Paste::numbered: return "numbered lines";
-    case Paste::told: return "the sentences around them";
+    case Paste::told: return "the text around the lines";
     case Paste::wrapped: return "wrapped lines";
   }
   return "";

@@ -173,6 +173,8 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     if (row.role == "ok") row.role.clear();
     row.doing = "watchdog stuck";
   }
+  if (row.role == "waits" && row.doing.empty() && life.consequence && life.consequence->Means(Meaning::gloo_timeout))
+    row.doing = "timed out";
   if (life.exited && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
     row.role.clear();
     row.doing = EndWords(*life.exited);

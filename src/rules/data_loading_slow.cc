@@ -90,7 +90,7 @@ Finding OddLoaderFinding(const OddLoader& odd, bool one_host) {
                  "system, more work per sample. All ranks are on one host, so a busy host would slow all of them; its "
                  "own CPU cores may be fewer (taskset -cp PID)."
                : "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its "
-                 "host may be busy, its disk slow, or its files larger.",
+                 "files may be larger, its disk slow, its CPU cores few, or its host busy, if the others run elsewhere.",
       "Take stacks of its loader's workers during such a load (py-spy dump --pid PID)."};
   return finding;
 }

@@ -348,6 +348,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.fix = own ? OwnPortSteps(facts, lead) : NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
+    const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+      return item.source.file == event->source.file && item.source.line == event->source.line;
+    });
+    if (cited) continue;
     finding.evidence.push_back(
         CiteEvent(*event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
                           : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"
