@@ -134,6 +134,14 @@ void AddSilentWorker(const Incident& incident, std::vector<ToldLaggard>& out) {
                      GroupIndex::none});
 }
 
+bool IsAhead(const WatchdogGroup& group, const std::vector<Rank>& ranks, const std::vector<Rank>& others) {
+  const auto known = [&](Rank rank) { return group.LastEnqueued(rank) >= 0; };
+  if (!std::all_of(ranks.begin(), ranks.end(), known) || !std::all_of(others.begin(), others.end(), known))
+    return false;
+  const auto less = [&](Rank a, Rank b) { return group.LastEnqueued(a) < group.LastEnqueued(b); };
+  return less(*std::max_element(others.begin(), others.end(), less), *std::min_element(ranks.begin(), ranks.end(), less));
+}
+
 // A wait whose line about the group was lost belongs to the only group there is, where both count the same operation.
 // Small numbers meet by chance.
 constexpr int64_t kTellingNumber = 100;
@@ -203,6 +211,10 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
       const bool size = std::get<OpKind>(usual->first) == std::get<OpKind>(odd->first);
       out.push_back({size, usual->second.size() == odd->second.size(), group.waits.at(usual->second.front()),
                      group.waits.at(odd->second.front()), usual->second, odd->second});
+      out.back().odd_is_ahead = IsAhead(group, odd->second, usual->second);
+      if (out.back().odd_is_ahead) out.back().ahead = group.enqueued.at(odd->second.front());
+      for (const Rank rank : usual->second)
+        out.back().others_enqueued = std::max(out.back().others_enqueued, group.LastEnqueued(rank));
     }
   }
   return out;

@@ -29,6 +29,11 @@ struct WatchdogDifference {
   const Event* usual = nullptr;
   const Event* odd = nullptr;
   std::vector<Rank> usual_ranks, odd_ranks;
+  // By the counters each of the odd ranks has enqueued more than any of the others: the hosts of ranks that issue the
+  // same calls, only with another size, stop at the same number.
+  bool odd_is_ahead = false;
+  const Event* ahead = nullptr;  // the line that tells it
+  int64_t others_enqueued = -1;  // the last number that any of the others has enqueued
 };
 std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident);
 

@@ -349,6 +349,9 @@ class JobBuilder {
       const int64_t expected = event.As<Rendezvous>().expected;
       if (expected < (1 << 24)) size = std::max(size, expected), incident_.world_told |= expected > 0;
     }
+    // "rank 2/4": where the lines of all of them are here. A group's numbers look the same.
+    for (const LogOutline& outline : incident_.outlines)
+      incident_.world_told |= outline.world > 0 && outline.world == size && std::cmp_equal(outline.ranks.size(), size);
     // A report may name ranks of which no file is here.
     for (const Event& event : incident_.events) {
       if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report &&

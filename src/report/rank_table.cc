@@ -173,6 +173,8 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
     if (row.role == "ok") row.role.clear();
     row.doing = "watchdog stuck";
   }
+  if (row.role == "waits" && row.doing.empty() && life.consequence && life.consequence->Means(Meaning::gloo_timeout))
+    row.doing = "timed out";
   if (life.exited && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
     row.role.clear();
     row.doing = EndWords(*life.exited);
@@ -180,6 +182,7 @@ void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* st
   if (life.exception) row.doing = BareWords(life.exception->As<Raised>().type);
   if (row.role == "guilty" && row.doing.empty() && life.exited) row.doing = EndWords(*life.exited);
   if (row.role == "guilty" && row.doing.empty() && life.segfault) row.doing = "segmentation fault";
+  if (row.role == "guilty" && row.doing.empty() && call) row.doing = "timed out";
 }
 
 // It was killed from outside, or is only reported as timed out: what was done to it is known, not what it did.
@@ -187,6 +190,12 @@ bool WasEnded(const RankLife& life) {
   if (life.exception || life.gpu_error) return false;
   return life.oom_killed ||
          (life.exited && (life.exited->As<ProcessEnd>().code == -9 || life.exited->Means(Meaning::timed_out)));
+}
+
+// A signal that nobody else sends: an abort, a segmentation fault.
+bool EndedByItsOwnSignal(const RankLife& life) {
+  const int64_t code = life.exited ? life.exited->As<ProcessEnd>().code : 0;
+  return code < 0 && code != -2 && code != -9 && code != -15;
 }
 
 // An error that nobody signs may be of any rank of which there is no line.
@@ -350,8 +359,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     const bool failed_itself = error != errors.end() && IsOwnNcclError(error->second) && !affected.contains(rank);
     const bool never_waited = error != errors.end() && error->second && error->second->kind == EventKind::nccl_error &&
                               !census.Of(rank) && !stands.contains(rank);
+    const bool aborted = EndedByItsOwnSignal(life) && !census.Of(rank) && !stands.contains(rank);
     const bool over = row.role == "waits" && diagnosis.status == Status::crash &&
-                      (failed_itself || never_waited || (life.exception && !census.Of(rank)));
+                      (failed_itself || never_waited || aborted || (life.exception && !census.Of(rank)));
+    if (over && aborted && row.doing.empty()) row.doing = EndWords(*life.exited);
     if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
       row.role.clear();
       const std::string type = life.consequence ? life.consequence->As<Raised>().type : "CUDA error";
@@ -372,6 +383,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = "stopped by the check";
     }
+    if (row.role == "ok" && diagnosis.status == Status::degraded && affected.contains(rank)) row.role.clear();
     if (row.role == "ok" && !goes_on) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ended_by_spawn(rank) ? kEndedByLauncher : "no error reported";

@@ -19,6 +19,12 @@ std::string DuringWords(Activity during) {
   return "";
 }
 
+std::string RaisedPlaceWords(const Event& raised) {
+  const CodePlace& place = raised.As<Raised>().place;
+  if (place.function.empty()) return "";
+  return place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" + std::to_string(place.line) + ")";
+}
+
 const Event* ExceptionAround(const Incident& incident, const Event& error) {
   constexpr uint32_t kLinesOfAMessage = 12;
   for (const Event& event : incident.events)

@@ -40,7 +40,7 @@ static const Event* FindAssertion(const Case& facts) {
 // "rank 3 failed an assertion in a GPU kernel: Indexing.cu:1308: ...", and what to do about it.
 static void TellAssertion(const Case& facts, const std::string& who, Finding& finding) {
   const Event* assertion = FindAssertion(facts);
-  finding.headline = who + " failed an assertion in a GPU kernel of the program" +
+  finding.headline = "an assertion failed in a GPU kernel of " + who +
                      (assertion ? ": " + std::get<DeviceAssertion>(assertion->As<Raised>().about).words
                                 : std::string(" (device-side assert)"));
   const std::string says = "the assertion that failed";
@@ -110,16 +110,17 @@ static void TellLoaderWorker(const Event& event, const std::string& who, Finding
 
 // " in check_grads (buffer.py:171)"; empty: no frame of the program's own code is known.
 static std::string PlaceWords(const Event& raised) {
-  const CodePlace& place = raised.As<Raised>().place;
-  if (place.function.empty()) return "";
-  return " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
-         std::to_string(place.line) + ")";
+  const std::string place = RaisedPlaceWords(raised);
+  return place.empty() ? "" : " in " + place;
 }
 
 // "Fix the error in check_grads (buffer.py:171)."
 static std::string PlaceToFix(const Event& raised) {
   const std::string place = PlaceWords(raised);
   if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
+  if (IsNativeType(raised.As<Raised>().type))
+    return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "
+           "then bt; ulimit -c unlimited lets the next one be written). PYTHONFAULTHANDLER=1 adds the Python line.";
   if (raised.Means(Meaning::reported))
     return "Look up the message in the documentation or the source of the program that prints it.";
   return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
@@ -147,21 +148,25 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     const std::string text = MessageWords(event.text);
     const std::string refusal = RefusalWords(event);
     const bool plain = IsPlainProgram(facts, event);
+    const Subject subject = SubjectOf(facts.incident, event);
     // All ranks are started and built alike: which of them prints it does not matter.
-    finding.headline =
-        refusal.empty() ? (plain ? "the process" : "a rank") +
-                              std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
-                              event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
-                              (text.empty() ? "" : ": " + text) + (plain ? "" : "; the output does not show which one")
-        : ObjectWords(event).empty()
-            ? refusal + " (" + event.As<Raised>().type + (text.empty() ? "" : ": " + text) + ")"
-            : RefusalWithObject(event);
+    finding.headline = refusal.empty()
+                           ? (plain             ? "the process"
+                              : subject.known() ? SubjectWords(subject)
+                                                : "a rank") +
+                                 std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
+                                 event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
+                                 (text.empty() ? "" : ": " + text) +
+                                 (plain ? "" : "; the output does not show which rank it is")
+                       : ObjectWords(event).empty()
+                           ? refusal + " (" + event.As<Raised>().type + (text.empty() ? "" : ": " + text) + ")"
+                           : RefusalWithObject(event);
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
-                             (plain ? "" : " of an unknown rank")));
+                             (plain ? "" : " (rank unknown)")));
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
-    if (finding.fix.empty() && !PlaceWords(event).empty()) {
+    if (finding.fix.empty() && (!PlaceWords(event).empty() || IsNativeType(event.As<Raised>().type))) {
       const std::string advice = AdviceForType(event.As<Raised>().type);
       finding.fix = {advice.empty() ? PlaceToFix(event) : advice};
       if (!plain)
@@ -268,8 +273,11 @@ static void CiteAlike(const std::vector<const Event*>& events, Finding& finding)
   }
   for (const auto& [event, ranks] : said) {
     if (finding.evidence.size() == 3) break;
-    finding.evidence.push_back(CiteEvent(
-        *event, (event->Means(Meaning::reported) ? "the error of " : "the exception of ") + RankWords(ranks)));
+    const bool of_cuda = event->Means(Meaning::device_assert);
+    finding.evidence.push_back(CiteEvent(*event, (of_cuda                           ? "the CUDA error of "
+                                                  : event->Means(Meaning::reported) ? "the error of "
+                                                                                    : "the exception of ") +
+                                                     RankWords(ranks)));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "rules/hang_finding.h"
 #include "rules/order_finding.h"
 #include "rules/sequence_report.h"
+#include "rules/watchdog_mismatch.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -33,6 +34,7 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
   else
     JudgeReplays(facts, answer);
   if (answer.findings.empty()) JudgeSequenceReports(facts, true, "collective-skipped", answer);
+  if (answer.findings.empty()) JudgeWatchdogSkip(facts, "collective-skipped", answer);
   return answer;
 }
 
@@ -40,7 +42,8 @@ extern const Rule kCollectiveSkippedRule;
 const Rule kCollectiveSkippedRule = {
     "collective-skipped",
     "A rank skipped a collective",
-    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role; or what the watchdogs "
+    "of all ranks print when they time out",
     "One rank did not issue a collective that its peers issued, and continued. Its later calls pair up with the wrong "
     "calls of its peers; if they look alike, nothing stalls until much later, in an operation that is not the one "
     "that was skipped.",

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "rules/told_finding.h"
+#include "rules/watchdog_mismatch.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -103,7 +104,10 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
     return answer;
   }
   SwappedThreads swap;
-  if (!FindSwappedThreads(facts, &swap)) return answer;
+  if (!FindSwappedThreads(facts, &swap)) {
+    JudgeWatchdogThreads(facts, "communicator-shared-by-threads", answer);
+    return answer;
+  }
   Finding finding;
   finding.cause = "communicator-shared-by-threads";
   finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
@@ -130,7 +134,8 @@ extern const Rule kCommunicatorSharedByThreadsRule;
 const Rule kCommunicatorSharedByThreadsRule = {
     "communicator-shared-by-threads",
     "Two threads use one communicator",
-    "NCCL logs with COLL (they name the thread of each call), or NCCL's warning about threads that race",
+    "NCCL logs with COLL (they name the thread of each call), NCCL's warning about threads that race, or stacks of all "
+    "threads beside the watchdogs' timeouts",
     "Collectives pair up by the order in which they are issued. When two threads use one communicator without a fixed "
     "order, the order differs between ranks: operations pair up wrongly, and the job hangs, fails or computes "
     "nonsense.",

@@ -102,8 +102,13 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case -9:
     case 137:
     case 255:  // not told: a kill leaves no word
+      advice.front() =
+          "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T | grep -iE 'out of "
+          "memory|killed process'; then the memory limit of the job or container (sacct -o MaxRSS,ReqMem; kubectl "
+          "describe pod; memory.events of its cgroup).";
       advice.push_back(
-          "SIGKILL without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption).");
+          "Without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption; the "
+          "scheduler's log).");
       break;
     case -6:
       advice.push_back("SIGABRT: read the lines before it: an assertion, an uncaught C++ exception, or a watchdog.");

@@ -43,6 +43,15 @@ std::string StuckWords(const Case& facts, const Event& told_by, const std::strin
   return "the watchdog threads of " + RankWords({ranks.begin(), ranks.end()}) + " made no progress";
 }
 
+// All that tell of it: none of them is closer to the reason than the others.
+std::string StoreLosers(const Case& facts, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::store_lost && event.rank.known() && event.As<LostPeer>().kind != PeerKind::rendezvous)
+      ranks.insert(event.rank);
+  return ranks.size() < 2 ? who : RankWords({ranks.begin(), ranks.end()});
+}
+
 // A report names those who have not joined. Where they are most of the job nobody of them is to blame, but who they are
 // is worth knowing.
 std::string OutOfStepWords(const Case& facts, const Event& report) {
@@ -236,7 +245,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
                  ? "a running agent of torchrun lost the store of the rendezvous: the agent that hosts it (usually "
                    "that "
                    "of node 0) has ended, or its host cannot be reached any more"
-                 : who + " lost the connection to the store of rank 0";
+                 : StoreLosers(facts, who) + " lost the connection to the store of rank 0";
     case EventKind::store_wait_timeout: return StoreWaitWords(event, who);
     case EventKind::nccl_error: {
       const auto& error = event.As<NcclError>();

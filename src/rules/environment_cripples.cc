@@ -29,6 +29,29 @@ Values CollectValues(const Case& facts) {
   return values;
 }
 
+// Both ends of a connection use one network: what is forced on one side is used by the others. A device that NCCL
+// lists shows that there is a faster one.
+void TellSockets(const Case& facts, const ToldEvents& told, Finding& finding) {
+  std::set<Rank> partners;
+  const Event* device = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::network && event.As<NetworkName>().name == "Socket" && event.rank.known() &&
+        !std::binary_search(told.ranks.begin(), told.ranks.end(), event.rank))
+      partners.insert(event.rank);
+    if (event.kind == EventKind::device_found && !device) device = &event;
+  }
+  if (!told.ranks.empty()) finding.affected_ranks.assign(partners.begin(), partners.end());
+  if (device)
+    finding.evidence.push_back(
+        CiteEvent(*device, "a faster network is there: NCCL lists " + device->As<NetworkDevice>().name));
+}
+
+// "; rank 1 uses TCP sockets as well"
+std::string PartnerWords(const std::vector<Rank>& partners) {
+  if (partners.empty()) return "";
+  return "; " + RankWords(partners) + (partners.size() == 1 ? " uses" : " use") + " TCP sockets as well";
+}
+
 }  // namespace
 
 extern const Rule kEnvironmentCripplesRule;
@@ -63,8 +86,8 @@ static std::set<uint32_t> LoneSpeakers(const Incident& incident, const Values& v
 
 static Toll TollOf(const VariableHarm& setting, const std::vector<const Event*>& events, bool one_host,
                    const std::set<uint32_t>& lone) {
-  const bool all_lone = std::all_of(events.begin(), events.end(),
-                                    [&](const Event* event) { return lone.contains(event->speaker); });
+  const bool all_lone =
+      std::all_of(events.begin(), events.end(), [&](const Event* event) { return lone.contains(event->speaker); });
   if (IsInsideHost(setting.name) && all_lone) return Toll::no_peer;
   return one_host && setting.of_network ? Toll::no_network : Toll::slow;
 }
@@ -83,8 +106,9 @@ static std::string TollWords(const std::string& names, Toll toll, const std::str
     case Toll::slow: break;
     case Toll::no_network: return names + " costs nothing here: all ranks are on one host, and no network is used";
     case Toll::no_peer:
-      return names + " has no effect here: NCCL_HOSTID makes each process a host of its own, and P2P and shared memory "
-                     "are used inside a host only";
+      return names +
+             " has no effect here: NCCL_HOSTID makes each process a host of its own, and P2P and shared memory "
+             "are used inside a host only";
   }
   return "the environment forces slow paths on " + whose + ": " + names;
 }
@@ -100,6 +124,7 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
   Finding finding;
   ToldEvents told;
   std::string names, unset = "unset", missing;
+  bool sockets = false;
   for (const VariableHarm& setting : AllVariableHarms()) {
     if (setting.kind != HarmKind::slow) continue;
     const auto found = values.find(std::string(setting.name));
@@ -107,23 +132,25 @@ static std::optional<Finding> CripplesFinding(const Case& facts, const Values& v
     for (const auto& [value, events] : found->second) {
       if (!setting.applies(value) || TollOf(setting, events, one_host, lone) != toll) continue;
       for (const Event* event : events) TakeTold(facts, *event, told);
+      sockets |= setting.name == "NCCL_NET" || setting.name == "NCCL_IB_DISABLE";
       names += (names.empty() ? "" : ", ") + std::string(setting.name) + "=" + value;
       const bool named = unset.ends_with(setting.name);
       if (!named) unset += " " + std::string(setting.name);
       if (!setting.without.empty() && !named)
         missing.append(missing.empty() ? "" : "; ").append(setting.name).append(": ").append(setting.without);
-      finding.evidence.push_back(
-          CiteEvent(*events.front(),
-                    std::string(setting.name) + "=" + value + ": " + std::string(CostWords(setting, toll))));
+      finding.evidence.push_back(CiteEvent(
+          *events.front(), std::string(setting.name) + "=" + value + ": " + std::string(CostWords(setting, toll))));
     }
   }
   if (names.empty()) return std::nullopt;
+  if (sockets && toll == Toll::slow) TellSockets(facts, told, finding);
   finding.cause = "environment-cripples";
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::certain;
   finding.ranks = told.ranks;
-  finding.headline = TollWords(names, toll, TellerWords(told));
+  finding.headline =
+      TollWords(names, toll, TellerWords(told)) + (toll == Toll::slow ? PartnerWords(finding.affected_ranks) : "");
   finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
   finding.fix.front() =
       unset + " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf)" +

@@ -46,6 +46,10 @@ std::string_view TimeoutAdvice() {
          "slow network? If it is only slow, retry, or raise the limit.";
 }
 
+bool IsNativeType(std::string_view type) {
+  return type.find("::") != std::string_view::npos && type.find(' ') == std::string_view::npos;
+}
+
 std::string AdviceForType(std::string_view type) {
   type.remove_prefix(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
   const auto* row =

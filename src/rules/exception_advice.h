@@ -6,6 +6,9 @@
 
 namespace tacet {
 
+// "std::runtime_error": a C++ exception that nobody caught ended the process, and there is no traceback of Python.
+bool IsNativeType(std::string_view type);
+
 // What helps with errors of this type, whoever raises them: a server that does not answer, a path, a damaged file.
 // Empty for types that tell nothing by themselves (ValueError, RuntimeError).
 std::string AdviceForType(std::string_view type);

@@ -339,14 +339,18 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                               : "");
   if (IsOfAKernel(*lead)) {
     const std::string program =
-        finding.ranks.empty() ? SubjectWords(SubjectOf(facts.incident, *lead)) : RankWords(finding.ranks);
+        !finding.ranks.empty() ? RankWords(finding.ranks)
+                               : SubjectWords(SubjectOf(facts.incident, *lead)) +
+                                     (fault.process.empty() ? "" : " (" + fault.process + ")");
     finding.headline = program +
                        (finding.ranks.size() > 1 ? " made illegal memory accesses on their GPUs"
                                                  : " made an illegal memory access on its GPU") +
                        (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
   }
   if (lead->kind == EventKind::xid && lead->Means(Meaning::reported))
-    finding.headline = "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid " +
+    finding.headline = (fault.words.empty()
+                            ? "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid "
+                            : who + " " + fault.words + " (Xid ") +
                        std::to_string(fault.number) + ")" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
@@ -382,8 +386,9 @@ const Rule kGpuFaultRule = {"gpu-fault",
                             "Xid 43 and 45 after a kill are consequences. An illegal memory access is usually a bug in "
                             "an earlier kernel, not in NCCL, although a collective reports it. "
                             "A stalled GPU shows no error at all.",
-                            {"Hardware Xids (48, 64, 74, 79, 95, 119, 120): drain the node, reset or replace the "
-                             "GPU, run dcgmi diag -r 3. Xid 63 and 94: reset the GPU when it is free.",
+                            {"Hardware Xids (48, 64, 74, 95, 119, 120): drain the node, reset or replace the GPU, run "
+                             "dcgmi diag -r 3. Xid 79: reboot the node, since a reset does not reach the GPU. Xid 63 "
+                             "and 94: reset the GPU when it is free.",
                              "Xid 13, 31 or 'illegal memory access': rerun with CUDA_LAUNCH_BLOCKING=1 or "
                              "compute-sanitizer to find the faulty kernel.",
                              "Restart the job without that node."},

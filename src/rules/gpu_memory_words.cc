@@ -100,6 +100,15 @@ std::string MemoryHolderWords(const GpuMemoryUse& use, bool named) {
          Gib(use.OfOthers()) + (use.total > 0 ? " of the " + Gib(use.total) : "") + " GiB" + WordsForGpu(use, named);
 }
 
+std::string MemoryRequestWords(const GpuMemoryUse& use) {
+  if (use.tried < 0) return "";
+  return ": it asked for " + Gib(use.tried) + " GiB" +
+         (use.free >= 0 ? " where " + Gib(use.free) +
+                              (use.total > 0 ? " of " + Gib(use.total) + " GiB were free" : " GiB were free")
+                        : "") +
+         (use.own >= 0 ? ", and held " + Gib(use.own) + " GiB itself" : "");
+}
+
 std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   const GpuMemoryUse& use = facts.use;
   std::vector<std::string> steps;

@@ -13,6 +13,9 @@ namespace tacet {
 // the GPU is named before it.
 std::string MemoryHolderWords(const GpuMemoryUse& use, bool named = false);
 
+// ": it asked for 16.00 GiB where 13.17 of 139.80 GiB were free, and held 113.18 GiB itself"; empty: not told.
+std::string MemoryRequestWords(const GpuMemoryUse& use);
+
 enum class MemoryOwners : uint8_t { not_told, one, several };
 
 // What the message tells of the memory decides which of these comes first, and which is of no use.

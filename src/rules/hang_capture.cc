@@ -46,7 +46,10 @@ std::string HangCapture(const Case& facts) {
   std::vector<Kind> wanted;
   if (lacks(life.records) && MayHaveFlightRecords(facts.incident))
     wanted.push_back({"flight records", " (TORCH_NCCL_ENABLE_TIMING=1 and " + std::string(kRecorderSetting) + ")"});
-  if (lacks(life.stacks)) wanted.push_back({"stacks", " (py-spy dump --pid PID)"});
+  const bool native = std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
+                                  [](const Event& event) { return event.kind == EventKind::heartbeat_stuck; });
+  if (lacks(life.stacks))
+    wanted.push_back({"stacks", native ? " (py-spy dump --native --pid PID)" : " (py-spy dump --pid PID)"});
   if (lacks(life.nccl_logs) && !UsesGlooAlone(facts.incident)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
   if (wanted.empty())
     return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "

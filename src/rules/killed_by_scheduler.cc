@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "rules/activity_words.h"
 #include "rules/milestone_words.h"
 #include "rules/scheduler_words.h"
 #include "rules/told_finding.h"
@@ -203,6 +207,39 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
     }
 }
 
+// Each rank's traceback shows where Ctrl-C met it. One that was elsewhere while the others had a collective under way is
+// what they waited for, if the job had stopped before.
+void AddWhereInterrupted(const Case& facts, const Event& kill, Finding& finding) {
+  std::set<Rank> waiting;
+  int64_t number = -1;
+  for (const Event& event : facts.incident.events) {
+    const auto& work = event.As<WorkCounters>();
+    const bool failed = event.kind == EventKind::watchdog_status && event.seq >= 0;
+    if ((!failed && event.kind != EventKind::dump_signal) || !event.rank.known() || work.last_completed < 0 || work.last_enqueued <= work.last_completed) continue;
+    if (number >= 0 && number != work.last_completed + 1) return;
+    number = work.last_completed + 1;
+    waiting.insert(event.rank);
+  }
+  const Event* odd = nullptr;
+  for (const Event& event : facts.incident.events) {
+    const auto& raised = event.As<Raised>();
+    if (event.kind != EventKind::exception || raised.type != "KeyboardInterrupt" || !event.rank.known() ||
+        waiting.contains(event.rank) || raised.in_collective || RaisedPlaceWords(event).empty() ||
+        event.source.file != kill.source.file)
+      continue;
+    if (odd && odd->rank != event.rank) return;
+    odd = &event;
+  }
+  if (!odd || waiting.empty()) return;
+  const std::string who = RankWords({odd->rank}), place = RaisedPlaceWords(*odd);
+  const std::vector<Rank> others(waiting.begin(), waiting.end());
+  finding.headline += "; at that moment " + who + " was in " + place + ", while " + RankWords(others) +
+                      " had #" + std::to_string(number) + " under way";
+  finding.evidence.push_back(CiteEvent(*odd, "where the interrupt met " + who));
+  finding.fix.insert(finding.fix.begin(), "If the job had stopped before Ctrl-C: look at " + place + " on " + who +
+                                              " first, since the others waited for it. What does it wait for there?");
+}
+
 std::string ProofOfKill(const Event& kill) {
   switch (KillKindOf(kill)) {
     case SchedulerKill::signal: return "the launcher reports the signal";
@@ -247,6 +284,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   finding.headline = KillWords(facts.incident, *kill);
   finding.fix = KillAdvice(facts.incident, *kill);
   if (KillKindOf(*kill) == SchedulerKill::time_limit) AddWhoWaited(facts, *kill, finding);
+  if (IsInterrupt(*kill)) AddWhereInterrupted(facts, *kill, finding);
   const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;

@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "analysis/watchdog_waits.h"
 #include "rules/shape_report.h"
 #include "rules/side_stacks.h"
 #include "rules/site_steps.h"
+#include "rules/watchdog_mismatch.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -303,68 +303,12 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   answer.findings.push_back(std::move(finding));
 }
 
-// Where no calls are recorded the watchdogs still tell what each rank waits in.
-void JudgeWatchdogs(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
-  if (!facts.analyses.sources.empty() || (aspect != CallAspect::size && aspect != CallAspect::operation)) return;
-  for (const WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
-    if (difference.size != (aspect == CallAspect::size)) continue;
-    const auto words = [&](const Event& event) {
-      const int64_t elements = event.As<WatchdogTimeout>().elements;
-      return aspect == CallAspect::size ? std::to_string(elements) + (elements == 1 ? " element" : " elements")
-                                        : std::string(Name(event.op));
-    };
-    const auto wait = [](const std::vector<Rank>& ranks) {
-      return RankWords(ranks) + (ranks.size() == 1 ? " waits" : " wait");
-    };
-    Finding finding;
-    finding.cause = cause;
-    finding.status = Status::hang;
-    finding.severity = Severity::critical;
-    finding.confidence = Confidence::likely;
-    if (!difference.tied) finding.ranks = difference.odd_ranks;
-    finding.affected_ranks = difference.usual_ranks;
-    if (difference.tied)
-      finding.affected_ranks.insert(finding.affected_ranks.end(), difference.odd_ranks.begin(),
-                                    difference.odd_ranks.end());
-    finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};
-    finding.headline = wait(difference.odd_ranks) + (aspect == CallAspect::size ? " with " : " in ") +
-                       std::string(AspectWords(aspect)) + " at #" + std::to_string(difference.odd->seq) + ": " +
-                       words(*difference.odd) + " where " + wait(difference.usual_ranks) +
-                       (aspect == CallAspect::size ? " with " : " in ") + words(*difference.usual);
-    finding.evidence.push_back(CiteEvent(*difference.odd, wait(difference.odd_ranks) + " in this call"));
-    finding.evidence.push_back(CiteEvent(*difference.usual, wait(difference.usual_ranks) + " in this call"));
-    const CallerSide odd{difference.odd_ranks, difference.odd}, usual{difference.usual_ranks, difference.usual};
-    const std::string seen = SideStackWords(facts, odd, usual);
-    finding.fix = {"Find the branch that makes ranks call different things" +
-                       (seen.empty() ? ": take the stack of one rank of each side (py-spy dump --pid PID), or flight "
-                                       "records with stacks."
-                                     : ". Compare the stacks: " + seen + "."),
-                   "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
-    if (aspect == CallAspect::size && !LooksLikeAnotherCall(difference.odd->As<WatchdogTimeout>().elements,
-                                                            difference.usual->As<WatchdogTimeout>().elements))
-      finding.fix = UnequalSizeSteps(
-          seen.empty() ? "Take the stack of one rank of each side (py-spy dump --pid PID), or flight records with "
-                         "stacks, and look at the call."
-                       : "Look at the call in the stacks: " + seen + ".");
-    if (ThreadStep step = SecondThreadStep(facts, odd, usual); !step.words.empty()) {
-      if (step.proven)
-        finding.fix = seen.empty() ? std::vector<std::string>()
-                                   : std::vector{"The stacks show where each side is: " + seen + "."};
-      finding.fix.insert(finding.fix.begin(), std::move(step.words));
-    }
-    answer.open.push_back({"Is this the first difference, or did an earlier call differ?",
-                           "flight records or NCCL logs (NCCL_DEBUG_SUBSYS=INIT,COLL) of all ranks"});
-    answer.findings.push_back(std::move(finding));
-    return;
-  }
-}
-
 }  // namespace
 
 RuleAnswer JudgeMismatch(const Case& facts, CallAspect aspect, std::string_view cause) {
   RuleAnswer answer;
   JudgeDetailReports(facts, aspect, cause, answer);
-  if (answer.findings.empty()) JudgeWatchdogs(facts, aspect, cause, answer);
+  if (answer.findings.empty()) JudgeWatchdogDifference(facts, aspect, cause, answer);
   const CallDifference* difference = FirstDifferenceOf(facts);
   if (difference && difference->aspect == aspect && difference->reading == CallDifference::Reading::substituted)
     answer.findings.push_back(FindingOf(facts, *difference, cause));

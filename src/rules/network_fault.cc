@@ -43,7 +43,7 @@ bool SpeaksOfNetwork(const Event& event) {
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
 bool IsNoAnswer(const Event& event) {
   constexpr int64_t kRetriesExceeded = 12;
-  return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "ib-completion-error" &&
+  return (IsWarning(event, "ib-completion-error") || IsWarning(event, "ucx-failed")) &&
          event.As<Warning>().number == kRetriesExceeded;
 }
 
@@ -219,6 +219,12 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "On that host and inside the container: fi_info -p efa, ls /dev/infiniband, ulimit -l, and dmesg -T | grep "
         "-iE 'efa|infiniband'.",
         "Look for other processes that hold the device: an adapter has a limited number of domains and queues."};
+  if (IsWarning(lead, "ucx-failed"))
+    return {
+        "Look at the peer's output: a process that has ended gives the same error on its peers.",
+        "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
+        "If both are healthy and the fabric is only slow to answer: raise UCX_RC_TIMEOUT. UCX_RC_RETRY_COUNT cannot be "
+        "raised: it is 7 by default, which is the most that InfiniBand allows."};
   if (IsNoAnswer(lead))
     return {
         "Look at the peer first: whether its process still runs, and what it wrote last. A process that has ended "
@@ -228,12 +234,6 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "On RoCE: check the GID index, the VLAN, and that the traffic class has flow control (PFC); compare with two "
         "hosts that can connect.",
         "Drain the node if the port's error counters rise."};
-  if (IsWarning(lead, "ucx-failed"))
-    return {
-        "Look at the peer's output: a process that has ended gives the same error on its peers.",
-        "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
-        "If both are healthy and the fabric is only slow to answer: UCX_RC_TIMEOUT and UCX_RC_RETRY_COUNT raise the "
-        "limit."};
   if (IsWarning(lead, "net-peer-unresponsive"))
     return {"Look at " + lead.As<Warning>().object +
                 " first: is the instance up, do its processes still run, and what did they write last? A process that "
@@ -340,6 +340,10 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
   finding.fix = own ? OwnPortSteps(facts, lead) : NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
+    const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+      return item.source.file == event->source.file && item.source.line == event->source.line;
+    });
+    if (cited) continue;
     finding.evidence.push_back(
         CiteEvent(*event, event->kind == EventKind::link_down            ? "the kernel saw the link go down"
                           : IsWarning(*event, "net-device-setup-failed") ? "the setup call that failed"

@@ -34,7 +34,8 @@ std::string OpenProof(const Case& facts, const Event& told) {
   switch (told.kind) {
     case EventKind::heartbeat_stuck:
       if (told.As<HeartbeatStuck>().waits_for_workers) return "the engine waits for its workers";
-      return "the watchdog thread made no progress";
+      return (told.rank.known() ? "the watchdog thread of " + RankWords({told.rank}) : "the watchdog thread") +
+             std::string(" made no progress");
     case EventKind::gil_blocked: return "the process made no progress";
     case EventKind::desync_report:
     case EventKind::monitored_barrier_failed: return "ranks are not at the same place";
@@ -228,7 +229,9 @@ bool IsGone(const Case& facts) {
     // PyTorch ends the process with the line itself, whatever the last word of it is.
     const bool ends_itself = event.kind == EventKind::heartbeat_stuck &&
                              (event.Means(Meaning::reported) || EndsTheProcess(event.As<HeartbeatStuck>()));
-    return (ended && !event.Means(Meaning::of_service)) || ends_itself;
+    // Its watchdog says so before it throws: what it times out, it ends.
+    const bool times_out = event.kind == EventKind::watchdog_status && event.seq >= 0;
+    return (ended && !event.Means(Meaning::of_service)) || ends_itself || times_out;
   });
 }
 
@@ -264,6 +267,13 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
                                        (IsFoundLate(*call.first) ? " far beyond its timeout"
                                         : call.ranks.size() == 1 ? " until it timed out"
                                                                  : " until they timed out")));
+    }
+    std::vector<Rank> left;
+    for (size_t i = kMostCited; i < census.calls.size(); ++i)
+      left.insert(left.end(), census.calls[i].ranks.begin(), census.calls[i].ranks.end());
+    if (!left.empty()) {
+      std::sort(left.begin(), left.end());
+      finding.evidence.back().says += "; so did " + RankWords(left) + " in other calls or groups";
     }
     const TimedOutCall& common = census.calls.front();
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};

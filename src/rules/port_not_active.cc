@@ -108,7 +108,9 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     const bool typed = !name.empty() && name.find_first_of(" ,") == std::string::npos;
     steps.push_back("Down: check the cable, the transceiver and the switch port (mlxlink -d " +
                     (typed ? name : std::string("DEVICE")) +
-                    " -m, iblinkinfo). A port whose physical state is Polling finds no partner.");
+                    " -m, iblinkinfo)." +
+                    ((*down)->As<PortState>().polling ? " Its physical state is Polling: it finds no partner."
+                                                      : " A port whose physical state is Polling finds no partner."));
   }
   if (any([](const PortState& port) { return port.health == PortHealth::disabled; }))
     steps.push_back(
@@ -192,7 +194,7 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
     const size_t all = host.bad.size() + host.good.size();
     finding.headline =
         (all == 1 ? std::string("the network port listed here")
-                  : std::to_string(host.bad.size()) + " of " + std::to_string(all) + " network ports") +
+                  : std::to_string(host.bad.size()) + " of the " + std::to_string(all) + " network ports listed") +
         (name.empty() ? "" : " on " + name) + (host.bad.size() == 1 ? " is" : " are") +
         " not active: " + BadWords(host.bad) +
         (host.good.empty() ? "" : "; " + PortList(host.good) + (host.good.size() == 1 ? " is active" : " are active")) +
@@ -200,7 +202,10 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
          : matters ? ""
                    : "; nothing here shows that the job uses one that is not");
     for (const Event* event : host.bad)
-      if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of this port"));
+      if (finding.evidence.size() < 3)
+        finding.evidence.push_back(
+            CiteEvent(*event, "the state of " + PortWords(event->As<PortState>()) +
+                                  (event->As<PortState>().polling ? "; its physical state is Polling" : "")));
     finding.fix = PortSteps(host.bad, host);
     if (!name.empty()) {
       Subject subject;

@@ -379,7 +379,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
 extern const Rule kRankDeadRule;
 const Rule kRankDeadRule = {
     "rank-dead",
-    "A rank's process is gone",
+    "A process of the job is gone",
     "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log, black "
     "boxes",
     "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no dump; peers that talk to "

@@ -229,8 +229,16 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
                                                                : MemoryOwners::not_told,
                             .who = RankWords(finding.ranks),
                             .use = ReadGpuMemoryUse(memory->text)};
-  if (finding.ranks.size() == 1) finding.headline += MemoryHolderWords(memory_case.use);
+  const Event* raised = ExceptionAround(facts.incident, *memory);
+  const std::string place = raised ? RaisedPlaceWords(*raised) : "";
+  if (finding.ranks.size() == 1) {
+    const std::string holder = MemoryHolderWords(memory_case.use);
+    finding.headline +=
+        (place.empty() ? "" : " in " + place) + (holder.empty() ? MemoryRequestWords(memory_case.use) : holder);
+  }
   finding.fix = GpuMemorySteps(memory_case);
+  if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit())
+    finding.fix.insert(finding.fix.begin(), "Look at " + place + " first: is so large a tensor meant to be there?");
 }
 
 static RuleAnswer JudgeOutOfMemory(const Case& facts) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
 #include "rules/rule.h"
 #include "rules/standstill_finding.h"
 #include "rules/words.h"
@@ -21,6 +24,19 @@ static constexpr std::string_view kOfSeveralRanks =
     "them at a barrier with a long enough timeout.";
 
 extern const Rule kRankStuckOnHostRule;
+
+// Gloo keeps no record of calls: that the others wait is told by the error with which they gave up.
+static void CiteGlooTimeouts(const Case& facts, Finding& finding) {
+  const Event* first = nullptr;
+  std::vector<Rank> ranks;
+  for (const Rank rank : finding.affected_ranks) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    if (!life || !life->consequence || !life->consequence->Means(Meaning::gloo_timeout)) continue;
+    ranks.push_back(rank);
+    if (!first) first = life->consequence;
+  }
+  if (first) finding.evidence.push_back(CiteEvent(*first, RankWords(ranks) + " waited for a peer until gloo timed out"));
+}
 
 static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   RuleAnswer answer;
@@ -71,6 +87,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
                                              (one ? "on its host" : "on their hosts") + ", or gdb -p PID."
                                        : "Look at " + where + " on " + RankWords(finding->ranks) +
                                              ": what does it wait for (storage, a lock, another process, user input)?";
+  CiteGlooTimeouts(facts, *finding);
   if (!by_stack)
     answer.open.push_back(
         {(one ? "What is " : "What are ") + RankWords(finding->ranks) + " doing on the host?" +

@@ -22,7 +22,8 @@ static bool TellsSharedMemory(const Event& event) {
 // The system says that there is no space, in that line or in one close to it: "Call to posix_fallocate failed: No space
 // left on device". "Error while creating shared memory segment" alone has other reasons, too.
 static bool ProvesNoSpace(const Case& facts, const Event& told) {
-  if (told.kind == EventKind::shared_memory_full || told.As<Warning>().number > 0) return true;
+  if (told.kind == EventKind::shared_memory_full) return told.As<NoSpace>().limit != SpaceLimit::not_told;
+  if (told.As<Warning>().number > 0) return true;
   constexpr uint32_t kCloseLines = 6;
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
     const uint32_t a = event.source.line, b = told.source.line;
@@ -109,6 +110,8 @@ static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
   return finding;
 }
 
+extern const Rule kSharedMemoryFullRule;
+
 static RuleAnswer JudgeSharedMemory(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents refused =
@@ -126,13 +129,23 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   }
   const bool proven = std::any_of(told.events.begin(), told.events.end(),
                                   [&](const Event* event) { return ProvesNoSpace(facts, *event); });
-  Finding finding = ToldFinding(facts, "shared-memory-full", told,
-                                proven ? "/dev/shm has no space left" : "shared memory could not be created");
   const bool nccl = told.events.front()->kind == EventKind::nccl_warning;
+  const bool loader = std::any_of(told.events.begin(), told.events.end(),
+                                  [](const Event* event) { return event->Means(Meaning::loader_worker); });
+  Finding finding = ToldFinding(facts, "shared-memory-full", told,
+                                proven ? "/dev/shm has no space left"
+                                : nccl ? "shared memory could not be created"
+                                       : "a worker of the data loader got SIGBUS (bus error)");
+  const auto& steps = kSharedMemoryFullRule.fix;
+  finding.fix = {std::string(steps[0]), std::string(steps[1])};
+  if (loader || !nccl) finding.fix.emplace_back(steps[2]);
+  if (nccl) finding.fix.emplace_back(steps[3]);
   finding.headline = (proven ? "/dev/shm is full: " + TellerWords(told) + " could not allocate shared memory" +
                                    (nccl ? " for NCCL" : "")
-                             : "NCCL could not create shared memory for " + TellerWords(told) +
-                                   ": /dev/shm is probably full, but the log does not give the reason") +
+                      : nccl ? "NCCL could not create shared memory for " + TellerWords(told) +
+                                   ": /dev/shm is probably full, but the log does not give the reason"
+                             : "/dev/shm is most likely full: a data loader worker of " + TellerWords(told) +
+                                   " was killed by SIGBUS, as happens when shared memory runs out") +
                      HostUnknownWords(told);
   if (!proven && finding.confidence == Confidence::certain) finding.confidence = Confidence::likely;
   AskWhichHost(told, answer);
@@ -140,7 +153,6 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   return answer;
 }
 
-extern const Rule kSharedMemoryFullRule;
 const Rule kSharedMemoryFullRule = {
     "shared-memory-full",
     "/dev/shm is full",
@@ -152,8 +164,8 @@ const Rule kSharedMemoryFullRule = {
     "it was mapped.",
     {"Container: --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with medium: Memory mounted at /dev/shm.",
      "On the host: df -h /dev/shm; remove nccl-* and torch_* files that dead jobs left there.",
-     "Data loaders: fewer workers, a smaller prefetch_factor, or torch.multiprocessing.set_sharing_strategy"
-     "('file_system').",
+     "Data loaders: fewer workers, a smaller prefetch_factor, or smaller batches: what waits to be used lies in "
+     "/dev/shm.",
      "If only NCCL is affected: NCCL_SHM_DISABLE=1 avoids it, but is slower."},
     {"Check df -h /dev/shm at the start of the job: 1 GiB per GPU or more is usual."},
     JudgeSharedMemory};

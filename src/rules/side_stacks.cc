@@ -63,10 +63,8 @@ std::vector<const ThreadStack*> ThreadsBeside(const Incident& incident, const St
 
 // Where one side is: the caller of the operation that timed out, or else the frame that its stack shows.
 std::string SidePlace(const Case& facts, const CallerSide& side) {
-  if (side.timeout && !side.timeout->As<WatchdogTimeout>().place.function.empty()) {
-    const CodePlace& place = side.timeout->As<WatchdogTimeout>().place;
-    return FrameWords(place.function, place.file, place.line);
-  }
+  if (side.timeout)
+    if (std::string caller = CallerPlaceWords(*side.timeout); !caller.empty()) return caller;
   for (const Rank rank : side.ranks)
     if (const StackReading* reading = ReadingOf(facts, rank); reading && !reading->where.empty()) return reading->where;
   return "";
@@ -142,6 +140,11 @@ std::optional<SecondThread> FindCallingThread(const Case& facts, const CallerSid
 
 }  // namespace
 
+std::string CallerPlaceWords(const Event& timeout) {
+  const CodePlace& place = timeout.As<WatchdogTimeout>().place;
+  return place.function.empty() ? "" : FrameWords(place.function, place.file, place.line);
+}
+
 std::string SideStackWords(const Case& facts, const CallerSide& odd, const CallerSide& usual) {
   const std::string odd_place = SidePlace(facts, odd), usual_place = SidePlace(facts, usual);
   if (odd_place.empty() || usual_place.empty()) return "";
@@ -165,7 +168,13 @@ ThreadStep SecondThreadStep(const Case& facts, const CallerSide& odd, const Call
               (thread->proven ? "The order of the two threads' calls differs between ranks: "
                               : "If both use the same group, the order of their calls differs between ranks: ") +
               cure,
-          thread->proven};
+          thread->place, thread->proven};
+}
+
+bool AreDifferentCalls(const Event& timeout, const Event& other) {
+  const std::string place = CallerPlaceWords(timeout), other_place = CallerPlaceWords(other);
+  if (!place.empty() && !other_place.empty()) return place != other_place;
+  return LooksLikeAnotherCall(timeout.As<WatchdogTimeout>().elements, other.As<WatchdogTimeout>().elements);
 }
 
 bool LooksLikeAnotherCall(int64_t elements, int64_t other) {
@@ -174,6 +183,9 @@ bool LooksLikeAnotherCall(int64_t elements, int64_t other) {
   constexpr int64_t kFew = 16, kMillion = 1'000'000;
   const int64_t smaller = std::min(elements, other), larger = std::max(elements, other);
   if (smaller > 0 && smaller <= kFew && larger >= kMillion) return true;
+  // One number, as of a loss or a barrier, and many of them.
+  constexpr int64_t kMany = 10'000;
+  if (smaller == 1 && larger >= kMany) return true;
   if (smaller <= 0 || larger / kFarApart < smaller) return false;
   return std::gcd(smaller, larger) < smaller / kFarApart;
 }

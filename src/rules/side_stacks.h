@@ -22,6 +22,7 @@ std::string SideStackWords(const Case& facts, const CallerSide& odd, const Calle
 // A step, and whether it is about the very call that differs.
 struct ThreadStep {
   std::string words;
+  std::string place;  // of the thread's call: "publish (meter.py:41)"
   bool proven = false;
 };
 
@@ -29,6 +30,12 @@ struct ThreadStep {
 // order of a group's calls, and each rank's threads may take turns differently. Empty where nothing shows such a
 // thread.
 ThreadStep SecondThreadStep(const Case& facts, const CallerSide& odd, const CallerSide& usual);
+
+// "loop_tensor (trainjob.py:142)": who called the operation that timed out. Empty where no line tells it.
+std::string CallerPlaceWords(const Event& timeout);
+
+// Two timeouts are of two places in the program, or, where the places are not told, of sizes that no one call has.
+bool AreDifferentCalls(const Event& timeout, const Event& other);
 
 // Sizes of one call that grow with a batch have a factor in common, or are alike; others are of two calls.
 bool LooksLikeAnotherCall(int64_t elements, int64_t other);

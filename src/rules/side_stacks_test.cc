@@ -80,7 +80,9 @@ TEST(SecondThread, WhoseCallTimedOutIsNamedFirst) {
   for (int32_t r = 0; r < 4; ++r) job.Stack(r, InStep("train_step", 94));
   Incident incident = job.Finish();
   for (int32_t r = 0; r < 4; ++r) AddThread(incident, r, ThreadIn("run", false));
-  const Finding finding = JudgedCase(std::move(incident)).Only("collective-mismatch-size");
+  const Finding finding = JudgedCase(std::move(incident)).Only("communicator-shared-by-threads");
+  EXPECT_TRUE(finding.ranks.empty()) << "the threads of every rank race";
+  EXPECT_EQ(finding.affected_ranks.size(), 4u);
   EXPECT_NE(finding.fix.at(0).find("beside the main thread: run (job.py:314)"), std::string::npos) << finding.fix[0];
   EXPECT_EQ(finding.fix.at(0).find("If both"), std::string::npos) << finding.fix[0];
   for (const std::string& step : finding.fix) EXPECT_EQ(step.find("drop_last"), std::string::npos) << step;
@@ -111,6 +113,7 @@ TEST(SideStacks, SizesOfABatchHaveAFactorInCommon) {
   EXPECT_FALSE(LooksLikeAnotherCall(64 * 1000, 3 * 1000));
   EXPECT_FALSE(LooksLikeAnotherCall(1013, 977)) << "samples of different lengths";
   EXPECT_FALSE(LooksLikeAnotherCall(4096, 1));
+  EXPECT_TRUE(LooksLikeAnotherCall(1, 87'572)) << "a loss beside a bucket of gradients";
   EXPECT_TRUE(LooksLikeAnotherCall(1, 25'559'081)) << "a metric beside a bucket of gradients";
   EXPECT_FALSE(LooksLikeAnotherCall(-1, 512));
 }

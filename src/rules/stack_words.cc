@@ -44,8 +44,10 @@ std::string ErrandWords(const StackReading& one) {
     case Kind::none: return "";
     case Kind::next_batch: return " for the next batch of its data loader";
     case Kind::queue:
-      return " for another process to fill a queue, as a thread of a data loader waits for its workers: this is not a "
-             "wait for other ranks";
+      // A thread beside the main one says nothing of what the process waits for.
+      return std::string(" for another process to fill a queue, as a thread of a data loader waits for its workers") +
+             (one.thread && one.thread->is_main ? ": this is not a wait for other ranks"
+                                                : "; its main thread is not shown");
     case Kind::driver_lock:
       return " for a lock in the driver while it launches work" +
              (one.call.starts_with(one.errand.call) ? "" : " (" + one.errand.call + ")") +

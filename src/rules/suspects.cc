@@ -2,6 +2,7 @@
 #include "rules/suspects.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "analysis/stack_reading.h"
@@ -70,6 +71,13 @@ std::string ToldOperationWords(const Case& facts) {
   return census && census.calls.size() == 1 && census.calls[0].op != OpKind::unknown
              ? TimedOutCallWords(census.calls[0])
              : "";
+}
+
+// The one in which all watchdogs that report a timeout were waiting.
+std::optional<OperationRef> ToldOperation(const Incident& incident) {
+  const TimeoutCensus census = CountTimeouts(incident);
+  if (!census || census.calls.size() != 1 || census.calls[0].op == OpKind::unknown) return std::nullopt;
+  return OperationRef{census.calls[0].op, census.calls[0].seq, -1};
 }
 
 // As many stacks without a name as there are ranks, and one unlike all others: most likely that of the one rank that is
@@ -168,6 +176,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                                                                    ? " waits in this operation"
                                                                    : " issued this, " + who + " did not")));
   }
+  if (!facts.standstill.operation) finding.operation = ToldOperation(facts.incident);
   for (const Standstill& still : facts.standstill.ranks)
     if (still.told && still.kind == StandstillKind::unclear)
       finding.evidence.push_back({still.told->source, "", RankWords({still.rank}) + " " + still.told->words});
@@ -206,9 +215,13 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
         " first: its process was alive when the others timed out. What is it doing (py-spy dump --pid "
         "PID)? What does dmesg say?";
   if (IsGone(facts))
-    finding.fix.front() = "Look at " + who + " first: the last lines of " +
-                          (finding.ranks.size() == 1 ? "its" : "their") +
-                          " output, and the kernel log (dmesg -T) from that time.";
+    finding.fix.front() =
+        "Look at " + who + " first: " +
+        (alive ? "its process was alive when the others timed out, and its stack shows where it is when the job hangs "
+                 "again (py-spy dump --pid PID). Until then: "
+               : "") +
+        "the last lines of " + (finding.ranks.size() == 1 ? "its" : "their") +
+        " output, and the kernel log (dmesg -T) from that time.";
   finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
   if (finding.ranks.size() == 1 && !silence) TellBlockedProcess(facts, who, finding);
   if (finding.ranks.size() == 1 && !silence) TellStuckWatchdog(facts, who, finding);

@@ -48,7 +48,19 @@ bool IsInLoader(const Case& facts, const ToldPlace& place) {
          std::any_of(nameless.begin(), nameless.end(), waits);
 }
 
-std::vector<std::string> LoaderSteps() {
+// Only some thread is shown, as gdb shows the one that it was told to.
+bool LacksMainThread(const Incident& incident) {
+  return !incident.threads.empty() && std::none_of(incident.threads.begin(), incident.threads.end(),
+                                                   [](const ThreadStack& thread) { return thread.is_main; });
+}
+
+std::vector<std::string> LoaderSteps(const Incident& incident) {
+  if (LacksMainThread(incident))
+    return {
+        "Take the stacks of all threads of the process (gdb: thread apply all py-bt; or py-spy dump --pid PID): the "
+        "main thread shows whether it waits for data or for other ranks.",
+        "If it waits for data: take the stacks of the loader's workers, the children of the process, and test with "
+        "num_workers=0 and pin_memory=False."};
   return {
       "Take the stacks of the loader's workers, the children of the process (py-spy dump --pid PID): what they wait "
       "for "
@@ -112,7 +124,7 @@ void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   for (const Event* row : gpus.cited)
     if (!row->Means(Meaning::in_prose)) finding.evidence.push_back(CiteEvent(*row, GpuLoadWords(*row)));
   if (IsInLoader(facts, place)) {
-    finding.fix = LoaderSteps();
+    finding.fix = LoaderSteps(facts.incident);
   } else if (told.library == Library::tensorflow) {
     finding.fix = TensorFlowSteps();
   } else if (place.helped_by_no_p2p) {

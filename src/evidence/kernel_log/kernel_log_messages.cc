@@ -136,7 +136,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
     out->value = 0;
     std::string_view rest = message.substr(7);
     out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
-    if (const auto pid = IntAfter(*whose, " pid "); pid && *pid > 0) out->pid = *pid;
+    if (const auto pid = IntAfter(*whose, " pid "); pid && *pid > 0) {
+      out->pid = *pid;
+      out->process = whose->substr(0, whose->find(" pid "));
+    }
     return KernelMessage::context;
   }
   if (!reset && !fault && !ring) return KernelMessage::nothing;
@@ -146,7 +149,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
     std::string_view rest = message.substr(7);
     out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
   }
-  if (const auto pid = IntAfter(message, " pid "); fault && pid && *pid > 0) out->pid = *pid;
+  if (const auto pid = IntAfter(message, " pid "); fault && pid && *pid > 0) {
+    out->pid = *pid;
+    if (const auto whose = After(message, " for process ")) out->process = whose->substr(0, whose->find(" pid "));
+  }
   return KernelMessage::record;
 }
 

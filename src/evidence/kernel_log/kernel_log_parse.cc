@@ -26,6 +26,9 @@ class KernelLogBuilder {
     if (answer != KernelMessage::record) return KeepDevice(record);
     // The driver tells over three lines that a GPU is lost, and names it in the first of them.
     if (record.kind == Kind::xid && record.subject.empty() && record.line <= device_line_ + 3) record.subject = device_;
+    if (record.kind == Kind::xid && record.value == 0 && record.pid < 0 && owner_.pid > 0 &&
+        record.subject == owner_.subject && record.line <= owner_.line + 3)
+      record.pid = owner_.pid, record.process = owner_.process;
     // The same fault over and over is one record with a count; a link is told again only when it changed.
     if (record.kind == Kind::segfault) return Keep(record), void();
     std::string key(record.host);
@@ -65,12 +68,13 @@ class KernelLogBuilder {
 
   void KeepDevice(const KernelRecord& record) {
     if (record.kind != Kind::xid || record.subject.empty()) return;
-    // Whose fault it was that the line above told.
+    // Whose fault it was that the line above told, or, where that line is lost, the one below will tell.
+    owner_ = record.pid > 0 ? record : KernelRecord();
     if (record.pid > 0 && !log_.records.empty()) {
       KernelRecord& fault = log_.records.back();
       if (fault.kind == Kind::xid && fault.value == 0 && fault.pid < 0 && fault.subject == record.subject &&
           record.line <= fault.line + 3)
-        fault.pid = record.pid;
+        fault.pid = record.pid, fault.process = record.process, owner_ = KernelRecord();
     }
     device_ = record.subject;
     device_line_ = record.line;
@@ -121,6 +125,7 @@ class KernelLogBuilder {
 
   KernelLog& log_;
   std::string_view device_;  // that a line which is no record named
+  KernelRecord owner_;       // the process that the last of these lines named
   uint32_t device_line_ = 0;
   KernelRecord announced_;  // the last record: another line may tell more of it
   struct Kill {

@@ -36,6 +36,11 @@ LineUse ReadWorkerFailure(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// The key under which AddSchedulerKill() keeps a signal.
+std::string PassedOnKey(std::string_view signal) {
+  return std::to_string(static_cast<int>(SchedulerKill::signal)) + '/' + std::string(signal.substr(0, 100));
+}
+
 // Sending process 59460 closing signal SIGTERM
 // Received 15 death signal, shutting down workers
 // Unable to shutdown process 123 via Signals.SIGTERM, forcefully exiting via Signals.SIGKILL
@@ -46,7 +51,9 @@ LineUse ReadKill(const LogLine& line, RecordList& out) {
     const std::string_view name = TakeWord(*signal);
     AddKill(line, IntAfter(line.text, "Sending process ").value_or(-1), name, out);
     // After a failure torchrun sends SIGTERM; any other signal is one that it received and passes on.
-    if (name != "SIGTERM" && name != "SIGKILL") AddSchedulerKill(line, SchedulerKill::signal, name, out);
+    // It passes it on to each process: that is one signal.
+    if (name != "SIGTERM" && name != "SIGKILL" && !out.Said(TorchLogKind::scheduler_kill, line, PassedOnKey(name)))
+      AddSchedulerKill(line, SchedulerKill::signal, name, out);
   } else if (line.has(Keyword::death_signal)) {
     auto name = After(line.text, "Received Signals.");
     AddKill(line, -1, name ? TakeWord(*name) : SignalName(IntAfter(line.text, "Received ").value_or(-1)), out);

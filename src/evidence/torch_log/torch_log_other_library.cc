@@ -114,6 +114,8 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
     record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
   if (ucx) TakeUcxOwner(text, *record);
+  // The status of verbs that stands behind these words.
+  if (ucx && ContainsAny(text, {"retry count exceeded", "retry counter exceeded"})) record->value = 12;
   if (const auto pid = IntAfter(text, "libfabric:"); fabric && pid && *pid > 0) record->pid = *pid;
   if (const std::string_view peer = fabric ? FabricPeer(text) : std::string_view(); !peer.empty()) {
     record->subject = "net-peer-unresponsive";

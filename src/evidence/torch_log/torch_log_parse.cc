@@ -209,7 +209,8 @@ class LogReader {
     if (rank < 0 && prefix.severity != 0) line.work_rank = IntAfter<int32_t>(prefix.text, "[Rank ").value_or(-1);
     // RuntimeError: NCCL communicator was aborted on rank 3.  Original reason for failure was: [Rank 3] Watchdog caught
     //   what():  [Rank 4] NCCL watchdog thread terminated with exception: CUDA error: ...
-    if (rank < 0 && prefix.severity == 0 && (line.has(Keyword::work) || IsLastWord(prefix.text, "[Rank ")))
+    if (rank < 0 && prefix.severity == 0 &&
+        (line.has(Keyword::work) || line.has(Keyword::nccl_error) || IsLastWord(prefix.text, "[Rank ")))
       for (const std::string_view mark : {"communicator was aborted on rank ", "[Rank "})
         if (line.work_rank < 0) line.work_rank = IntAfter<int32_t>(prefix.text, mark).value_or(-1);
     line.voice = VoiceOf(label, rank);

@@ -64,6 +64,11 @@ bool TellsFullSharedMemory(std::string_view text) {
   return place && ContainsAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
 }
 
+// The worker got SIGBUS, and PyTorch names what mostly leads to it.
+bool GuessesSharedMemory(std::string_view text) {
+  return ContainsAny(text, {"killed by signal: Bus error", "It is possible that", "might be caused by"});
+}
+
 // OSError: [Errno 28] No space left on device: '/scratch/ckpt/step_400.pt'
 // OSError: [Errno 122] Disk quota exceeded
 // RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 640 vs 534
@@ -284,7 +289,13 @@ LineUse ReadToldCause(const LogLine& line, RecordList& out) {
   LineUse use = LineUse::not_understood;
   const auto keep = [&use](LineUse next) { use = std::max(use, next); };
   if (line.has(Keyword::shared_memory) && TellsFullSharedMemory(line.text)) {
-    if (TorchLogRecord* record = AddTold(TorchLogKind::shared_memory_full, line, "", out)) record->object = "/dev/shm";
+    if (TorchLogRecord* record = AddTold(TorchLogKind::shared_memory_full, line, "", out)) {
+      record->object = "/dev/shm";
+      record->value = GuessesSharedMemory(line.text) ? -1 : 0;
+    } else if (TorchLogRecord* before = out.Said(TorchLogKind::shared_memory_full, line, "");
+               before && !GuessesSharedMemory(line.text)) {
+      before->value = 0;
+    }
     return LineUse::understood;
   }
   if (line.has(Keyword::shared_memory)) keep(ReadSegmentWithoutReason(line, out));
