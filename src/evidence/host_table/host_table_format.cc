@@ -12,7 +12,7 @@ namespace {
 // Such rows stand in texts of all kinds, beside what their own format reads: never a claim on the whole file.
 Recognition RecogniseHostTable(std::string_view prefix, std::string_view) {
   if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI", "temperature.gpu",
-                            "clocks.", "utilization.gpu", "power.draw"}))
+                            "clocks.", "utilization.gpu", "power.draw", "| Diagnostic"}))
     return Recognition::no;
   if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
   LineReader lines(prefix);
@@ -41,6 +41,11 @@ void ReadHostTable(const FileView& file, Fragment& out) {
     lost.pci = std::move(row.pci);
     AddRow(EventKind::xid, row, std::move(lost), out);
   }
+  for (FailedTestRow& row : table.failed_tests) {
+    CudaError failed;
+    failed.words = std::move(row.test);
+    AddRow(EventKind::cuda_error, row, std::move(failed), out);
+  }
   for (SpaceRow& row : table.spaces) AddRow(EventKind::space_use, row, std::move(row.use), out);
   for (NodeRow& row : table.nodes) AddRow(EventKind::node_state, row, std::move(row.state), out);
 }
@@ -50,7 +55,8 @@ void ReadHostTable(const FileView& file, Fragment& out) {
 extern const Format kHostTableFormat;
 const Format kHostTableFormat = {
     .name = "host_table",
-    .description = "what a host or cluster lists: nvidia-smi and gpustat tables, df, sinfo, failed prologs of Slurm",
+    .description =
+        "what a host or cluster lists: nvidia-smi, gpustat and dcgmi diag tables, df, sinfo, failed prologs of Slurm",
     .recognise = RecogniseHostTable,
     .read = ReadHostTable,
     .shares_lines = true,

@@ -8,6 +8,7 @@
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/host_table/host_table_dcgm.h"
 #include "evidence/host_table/host_table_smi_csv.h"
 
 namespace tacet {
@@ -266,7 +267,7 @@ class HostReader {
       host_ = host;
       return true;
     }
-    if (TakeGpu(text) || TakeDisk(text)) return true;
+    if (TakeTest(text) || TakeGpu(text) || TakeDisk(text)) return true;
     if (ListedNodes state;
         TakePartition(text, state) || TakeProlog(text, state) || (reasons_ && TakeReason(text, state)))
       return AddNode(std::move(state));
@@ -274,6 +275,19 @@ class HostReader {
     if (text.starts_with("PARTITION ") && Contains(text, "NODELIST")) return true;
     inodes_ = text.starts_with("Filesystem") ? Contains(text, "IUse%") : inodes_;
     return text.starts_with("Filesystem") && Contains(text, "Mounted on");
+  }
+
+  bool TakeTest(std::string_view text) {
+    if (!dcgm_.TakeRow(text)) return false;
+    if (dcgm_.failed().empty()) return true;
+    // "memory: Fail", and then the row of the GPU
+    if (auto& rows = out_.failed_tests;
+        !rows.empty() && rows.back().test.ends_with(": Fail") &&
+        dcgm_.failed().starts_with(rows.back().test.substr(0, rows.back().test.size() - 4)))
+      rows.back() = {place_, dcgm_.failed()};
+    else if (rows.size() < kMostRows)
+      rows.push_back({place_, dcgm_.failed()});
+    return true;
   }
 
   bool TakeGpu(std::string_view text) {
@@ -342,6 +356,7 @@ class HostReader {
   RowPlace place_;
   std::string host_;
   SmiCsv csv_;
+  DcgmTable dcgm_;
   std::string pci_;   // of the GPU in the row before
   int32_t gpu_ = -1;  // whose load the next row of the table shows
   bool inodes_ = false, reasons_ = false;
@@ -357,7 +372,7 @@ bool IsHostLine(std::string_view line) {
   ListedNodes state;
   bool of_interest = false;
   if (text.starts_with("| NVIDIA-SMI ") || TakeSpace(text, use, of_interest) || TakeGpustat(text, load)) return true;
-  if (SmiCsv::IsHead(text)) return true;
+  if (SmiCsv::IsHead(text) || DcgmTable::IsHead(text)) return true;
   std::array<std::string_view, 3> cells;
   if (text.starts_with('|') && TakeCells(text, cells) && GpuOfHead(cells)) return true;
   return TakePartition(text, state) || TakeProlog(text, state) ||

@@ -32,9 +32,15 @@ struct NodeRow : RowPlace {
   ListedNodes state;
 };
 
+// A test of a GPU that failed; its words are those of the tool.
+struct FailedTestRow : RowPlace {
+  std::string test;
+};
+
 struct HostTable {
   std::vector<GpuRow> gpus;
   std::vector<BrokenGpuRow> broken;
+  std::vector<FailedTestRow> failed_tests;
   std::vector<SpaceRow> spaces;
   std::vector<NodeRow> nodes;
   uint64_t understood = 0, ignored = 0, not_understood = 0;

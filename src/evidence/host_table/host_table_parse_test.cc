@@ -94,6 +94,26 @@ TEST(HostTable, OtherLinesAreNone) {
   }
 }
 
+TEST(HostTable, NamesTheTestsOfTheDeviceThatDcgmFails) {
+  const HostTable table = ParseHostTable(
+      "| Diagnostic                | Result                 |\n"
+      "+===========================+========================+\n"
+      "| Persistence Mode          | Fail                   |\n"
+      "| PCIe                      | Pass - All             |\n"
+      "| GPU Memory                | Fail - GPU: 6          |\n"
+      "| Warning                   | GPU 6 had errors       |\n"
+      "| memory                    | Fail                   |\n"
+      "|                           | GPU0: Pass             |\n"
+      "|                           | GPU1: Fail             |\n"
+      "|                           | GPU3: Fail             |\n");
+  ASSERT_EQ(table.failed_tests.size(), 3U);  // the installation is no matter of the device
+  EXPECT_EQ(table.failed_tests[0].test, "GPU Memory: Fail - GPU: 6");
+  EXPECT_EQ(table.failed_tests[1].test, "memory: GPU1: Fail");
+  EXPECT_EQ(table.failed_tests[2].test, "memory: GPU3: Fail");
+  EXPECT_EQ(table.not_understood, 0U);
+  EXPECT_TRUE(ParseHostTable("| GPU Memory | Fail - GPU: 6 |\n").failed_tests.empty());
+}
+
 TEST(HostTable, ReadsTheCsvOfNvidiaSmiByTheNamesOfItsColumns) {
   const HostTable table = ParseHostTable(
       "index, name, temperature.gpu, clocks.sm [MHz], power.draw [W], clocks_event_reasons.hw_thermal_slowdown\n"
