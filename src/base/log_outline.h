@@ -19,6 +19,11 @@ enum class HarmlessWarning : uint8_t {
   no_unused_parameters,  // DDP: find_unused_parameters=True, and there are none
   deprecated_variable,   // PyTorch: NCCL_ASYNC_ERROR_HANDLING is called TORCH_NCCL_... now
   windows_host_name,     // Windows: a host name that cannot be used, error 10049; the next address is tried
+  optional_operators,    // DeepSpeed: operators that it could not build here
+  numa_node,             // TensorFlow: the GPU's NUMA node is -1
+  registered_twice,      // TensorFlow: a factory of a CUDA library is registered already
+  left_semaphores,       // Python: semaphores that are cleaned up at exit
+  forked_tokenizers,     // Hugging Face tokenizers: the process was forked after they had been used
 };
 
 struct SeenWarning {

@@ -112,7 +112,7 @@ static void TellLoaderWorker(const Event& event, const std::string& who, Finding
 static std::string PlaceWords(const Event& raised) {
   const CodePlace& place = raised.As<Raised>().place;
   if (place.function.empty()) return "";
-  return " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+  return " in " + place.function + " (" + place.file.substr(place.file.find_last_of("/\\") + 1) + ":" +
          std::to_string(place.line) + ")";
 }
 

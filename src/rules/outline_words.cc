@@ -34,11 +34,25 @@ std::string_view HarmlessWords(HarmlessWarning what) {
     case HarmlessWarning::deprecated_variable: return "A variable is deprecated and still works.";
     case HarmlessWarning::windows_host_name:
       return "Error 10049 on Windows is an address that cannot be used; the next one is tried.";
+    case HarmlessWarning::optional_operators:
+      return "DeepSpeed lists operators that it cannot build here (async_io, sparse_attn, CUTLASS); only jobs that use "
+             "them need them.";
+    case HarmlessWarning::numa_node: return "TensorFlow takes a NUMA node of -1 as node 0; that is harmless.";
+    case HarmlessWarning::registered_twice:
+      return "TensorFlow's lines about factories of cuDNN, cuFFT and cuBLAS that are registered already are harmless.";
+    case HarmlessWarning::left_semaphores:
+      return "Python's warning about leaked semaphores is harmless at exit; after a process was killed it only follows "
+             "from that.";
+    case HarmlessWarning::forked_tokenizers:
+      return "The tokenizers switch their threads off after a fork; set TOKENIZERS_PARALLELISM=false to silence the "
+             "warning.";
   }
   return "";
 }
 
-bool Outlines(const LogOutline& outline) { return outline.shaped > 0 || !outline.ranks.empty() || outline.served; }
+bool Outlines(const LogOutline& outline) {
+  return outline.shaped > 0 || !outline.ranks.empty() || outline.served || !outline.harmless.empty();
+}
 
 // The file with the most to tell: the others are like it, or of something else.
 const LogOutline* MainOutline(const Incident& incident) {
@@ -106,7 +120,7 @@ std::string OutlineWords(const Case& facts) {
   }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
   for (const SeenWarning& one : outline->harmless) words += " " + std::string(HarmlessWords(one.what));
-  if (outline->at_exit) return words;
+  if (outline->at_exit || outline->last.empty()) return words;
   constexpr size_t kMostQuoted = 120;
   const bool cut = outline->last.size() > kMostQuoted;
   return words + " The last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
