@@ -22,6 +22,11 @@ enum class HarmlessWarning : uint8_t {
   no_ipv6,               // PyTorch: the IPv6 address of a host cannot be used, error 97; IPv4 is tried next
   allocator_retried,     // PyTorch: cudaMalloc failed, and succeeded once cached memory was freed; times: how often
   store_retried,         // PyTorch: the store did not answer the first tries, as it does until rank 0 is up
+  optional_operators,    // DeepSpeed: operators that it could not build here
+  numa_node,             // TensorFlow: the GPU's NUMA node is -1
+  registered_twice,      // TensorFlow: a factory of a CUDA library is registered already
+  left_semaphores,       // Python: semaphores that are cleaned up at exit
+  forked_tokenizers,     // Hugging Face tokenizers: the process was forked after they had been used
 };
 
 struct SeenWarning {

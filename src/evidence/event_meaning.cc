@@ -134,6 +134,7 @@ bool SpeaksOfOthers(const Event& exception) {
     return true;
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(type, "EOFError") && exception.text.empty()) return true;
+  if (exception.As<Raised>().of_parent) return true;
   return ContainsAny(
              exception.text,
              {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
@@ -228,7 +229,10 @@ void ReadException(Event& event) {
                          ContainsAny(type, {"an MPI error", "whose name is cut off"});
   // What is unpickled there came from another rank, and from no file.
   const bool of_peer = event.As<Raised>().in_collective && ContainsAny(type, {"UnpicklingError", "EOFError"});
-  if (const Refusal* refusal = of_peer ? FindRefusal("object-damaged") : ClassifyRefusal(type + " " + event.text)) {
+  const bool of_parent = event.As<Raised>().of_parent;
+  if (const Refusal* refusal = of_peer     ? FindRefusal("object-damaged")
+                               : of_parent ? nullptr
+                                           : ClassifyRefusal(type + " " + event.text)) {
     event.Make<Raised>().refusal = refusal->id;
     if (std::string object = RefusedObject(event.text); !object.empty())
       event.Make<Raised>().about = ErrorObject{std::move(object)};

@@ -18,15 +18,16 @@ constexpr size_t kMostLines = 60;
 struct Quotation {
   std::string_view open, close;  // no close: to the end of the line
 };
-constexpr std::array<Quotation, 9> kQuotations{{{"`", "`"},
-                                                {"\"", "\""},
-                                                {"\xe2\x80\x9c", "\xe2\x80\x9d"},  // “ ”
-                                                {"(", ")"},
-                                                {"\xef\xbc\x88", "\xef\xbc\x89"},  // （ ）
-                                                {": ", ""},
-                                                {"\xef\xbc\x9a", ""},  // ：
-                                                {"\xef\xbc\x8c", ""},  // ，
-                                                {"with ", ""}}};
+constexpr std::array<Quotation, 10> kQuotations{{{"`", "`"},
+                                                 {"\"", "\""},
+                                                 {"\xe2\x80\x9c", "\xe2\x80\x9d"},  // “ ”
+                                                 {"(", ")"},
+                                                 {"\xef\xbc\x88", "\xef\xbc\x89"},  // （ ）
+                                                 {": ", ""},
+                                                 {"\xef\xbc\x9a", ""},  // ：
+                                                 {"\xef\xbc\x8c", ""},  // ，
+                                                 {"with ", ""},
+                                                 {"error ", ""}}};
 
 // Whoever writes so speaks of what might happen, or of what is over.
 constexpr std::array<std::string_view, 14> kHedges{"if you",     "If you",     "may ",    "might ",    "could ",

@@ -127,6 +127,22 @@ void ReadToldEnd(std::string_view line, const SourceRef& source, Fragment& fragm
   }
 }
 
+// "The GPU is not usable due to an uncorrectable ECC error": told by whoever saw it on the device.
+void ReadToldMemoryError(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  std::string low(sentence);
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const size_t at = low.find("uncorrectable ecc error");
+  if (at == std::string::npos || Contains(low, "?")) return;
+  const std::string_view before = std::string_view(low).substr(0, at);
+  for (const std::string_view word : {"no", "without", "if", "any", "zero", "never", "what", "when", "after an"})
+    if (HasOwnWord(before.substr(before.size() - std::min<size_t>(before.size(), 24)), word)) return;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::xid || event.kind == EventKind::cuda_error) return;
+  AddProse(EventKind::cuda_error, sentence, source, fragment).Make<CudaError>().words =
+      "uncorrectable ECC error encountered";
+}
+
 // "near 100W of 700W", "41 W / 70 W"
 std::optional<GpuLoad> TakePower(std::string_view line) {
   for (size_t at = line.find('W'); at != std::string_view::npos; at = line.find('W', at + 1)) {
@@ -190,6 +206,7 @@ void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& frag
            line[end + 1] != ' ')
       ++end;
     const std::string_view sentence = line.substr(0, end == std::string_view::npos ? end : end + 1);
+    ReadToldMemoryError(sentence, source, fragment);
     if (!IsOpenOrDenied(sentence)) {
       ReadToldXids(sentence, source, fragment);
       ReadToldEnd(sentence, source, fragment);

@@ -9,8 +9,9 @@
 namespace tacet {
 
 // What a sentence around a log tells in passing, as events that mean in_prose: Xids ("bursts of Xid 94, then Xid 154"),
-// the end of a process ("ends with -9"), the GPUs' power beside their utilization ("near 100W of 700W, GPU-Util 100%").
-// Nothing of a sentence that asks, supposes or denies it.
+// the end of a process ("ends with -9"), a GPU's memory error ("due to an uncorrectable ECC error"), the GPUs' power
+// beside their utilization ("near 100W of 700W, GPU-Util 100%"). Nothing of a sentence that asks, supposes or denies
+// it.
 void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& fragment);
 
 // Gives the Xids of sentences the one PCI address that the text names; of several nobody knows which.

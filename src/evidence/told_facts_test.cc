@@ -58,5 +58,13 @@ TEST(ToldFacts, PowerBesideFullUtilization) {
   EXPECT_TRUE(FactsOf("Power is at 650W of 700W").events.empty());
 }
 
+TEST(ToldFacts, AnUncorrectableErrorOfTheMemory) {
+  const Fragment fragment = FactsOf("The card is not usable due to an Uncorrectable ECC Error since noon.");
+  ASSERT_EQ(fragment.events.size(), 1u);
+  EXPECT_EQ(fragment.events[0].kind, EventKind::cuda_error);
+  EXPECT_TRUE(FactsOf("There are no uncorrectable ECC errors on it.").events.empty());
+  EXPECT_TRUE(FactsOf("Is it an uncorrectable ECC error?").events.empty());
+}
+
 }  // namespace
 }  // namespace tacet

@@ -44,9 +44,9 @@ bool IsAmong(std::string_view word, const std::string_view (&list)[N]) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-constexpr std::string_view kStandsStill[] = {"hangs",   "hang",   "hung",   "hanging",  "stuck",
-                                             "freezes", "freeze", "frozen", "stalls",   "stalled",
-                                             "stops",   "stop",   "stays",  "deadlock", "deadlocks"};
+constexpr std::string_view kStandsStill[] = {"hangs",   "hang",    "hung",   "hanging",  "stuck",    "stucks",
+                                             "stucked", "freezes", "freeze", "frozen",   "stalls",   "stalled",
+                                             "stops",   "stop",    "stays",  "deadlock", "deadlocks"};
 constexpr std::string_view kDoubts[] = {"not",    "never",   "no",    "longer", "if",   "can",
                                         "could",  "may",     "might", "would",  "why",  "how",
                                         "should", "doesn't", "don't", "didn't", "won't"};

@@ -10,7 +10,9 @@
 #include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/told_error.h"
 #include "evidence/told_facts.h"
+#include "evidence/told_lines.h"
 #include "evidence/told_place.h"
 
 namespace tacet {
@@ -18,8 +20,6 @@ namespace {
 
 // Nobody writes sentences around more than this.
 constexpr size_t kMostTold = size_t{256} << 10;
-
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // A word by itself: not "TORCH_NCCL_ASYNC_ERROR_HANDLING".
 bool HasBareWord(std::string_view text, std::string_view word) {
@@ -46,60 +46,6 @@ bool HasFailedCode(std::string_view line) {
     if (rest && TakeNumber(number, &code) && code != 0) return true;
   }
   return false;
-}
-
-// Words and hardly anything else: no brackets, times or assignments, and at least four words.
-bool IsSentence(std::string_view line) {
-  line = Trim(line);
-  if (line.size() < 15 || line.size() > 2000) return false;
-  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*') return false;
-  size_t letters = 0, blanks = 0, marks = 0;
-  for (size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    letters += IsLetter(c) || (static_cast<unsigned char>(c) & 0x80u) != 0;
-    blanks += c == ' ';
-    const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
-    marks += !of_unit && std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos;
-  }
-  return blanks >= 3 && marks <= line.size() / 40 && letters * 100 >= line.size() * 60;
-}
-
-// A poster's line without what is no prose: marks of lists and quotes in front, code in backticks, settings
-// (NCCL_P2P_DISABLE=1) and options (--nproc-per-node).
-std::string ProseOf(std::string_view line) {
-  line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));
-  while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
-  if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
-    line.remove_prefix(3);
-  std::string out;
-  bool code = false;
-  while (!line.empty()) {
-    if (line[0] == '`') {
-      code = !code && line.find('`', 1) != std::string_view::npos;
-      line.remove_prefix(1);
-      continue;
-    }
-    const bool begins = out.empty() || out.back() == ' ';
-    const std::string_view word = line.substr(0, std::min(line.find(' '), line.size()));
-    if (!code && begins && (word.starts_with("--") || (word.find('=') > 1 && word.find('=') < word.size() - 1))) {
-      line.remove_prefix(word.size());
-      continue;
-    }
-    if (!code) out += line[0];
-    line.remove_prefix(1);
-  }
-  return out;
-}
-
-// What is left of a list's entry may be short: "a pod hangs:".
-bool IsProse(std::string_view prose) {
-  const std::string_view words = Trim(prose);
-  return IsSentence(words) ||
-         (words.size() >= 8 && words.size() < 60 &&
-          std::all_of(
-              words.begin(), words.end(),
-              [](char c) { return IsLetter(c) || IsDigit(c) || c == ' ' || c == ',' || c == ':' || c == '.'; }) &&
-          std::count(words.begin(), words.end(), ' ') >= 2);
 }
 
 std::string Lowered(std::string_view text) {
@@ -161,6 +107,8 @@ bool StatesAHang(std::string_view part) {
                         "hang after",
                         "hang during",
                         "stuck",
+                        "stucks",
+                        "stucked",
                         "freezes",
                         "freeze",
                         "is frozen",
@@ -222,20 +170,40 @@ bool StatesSlowness(std::string_view part) {
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
 }
 
+// "the loss becomes NaN after 300 steps"
+bool StatesNotFinite(std::string_view part) {
+  return HasAnyWord(part, {"loss", "losses", "gradient", "gradients", "grad", "grads"}) &&
+         HasAnyWord(part, {"nan", "nans", "inf"}) &&
+         HasAnyWord(part, {"becomes", "become", "became", "is", "are", "was", "goes", "go", "went", "turns", "turned",
+                           "gets", "get", "got", "to", "will be", "always"}) &&
+         !IsDoubted(part) && !HasAnyWord(part, {"check", "checks", "detect", "skip", "skipped", "ignore"});
+}
+
 // A measure, a number, and what it should be: "busbw is at 12, I would expect 180".
 bool MissesAnExpectation(std::string_view sentence) {
   const bool measures = HasAnyWord(sentence, {"busbw", "algbw", "bandwidth", "throughput", "speed", "tflops", "mfu"}) ||
                         ContainsAny(sentence, {"gb/s", "gbit/s", "gbps", "gib/s", "mb/s", "it/s", "s/it"});
   const bool misses =
-      HasAnyWord(sentence, {"would expect", "i expect", "i expected", "we expect", "we expected", "in theory",
-                            "should be", "should reach", "supposed to be", "lower than expected", "below what"});
+      HasAnyWord(sentence, {"would expect", "i expect",     "i expected",   "we expect",      "we expected",
+                            "in theory",    "should be",    "should reach", "supposed to be", "lower than expected",
+                            "below what",   "reaches only", "only reaches", "reach only",     "only reach",
+                            "gets only",    "get only",     "only get",     "only gets",      "drops to only"});
   const bool fits =
       Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
   return measures && misses && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
 }
 
+// "it stucks here and how to solve this?": what is asked is another sentence.
+std::string WithQuestionsApart(std::string_view low) {
+  std::string out(low);
+  for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there "})
+    for (size_t at = out.find(asks); at != std::string::npos; at = out.find(asks, at + 1)) out.replace(at, 4, ".   ");
+  return out;
+}
+
 // Whether a part of the line states it, and the sentence it stands in is no question.
-bool AnyPart(std::string_view low, bool (*states)(std::string_view part)) {
+bool AnyPart(std::string_view line, bool (*states)(std::string_view part)) {
+  const std::string low = WithQuestionsApart(line);
   for (std::string_view rest = low; !rest.empty();) {
     const size_t end = rest.find_first_of(".,;:!()?");
     if (states(rest.substr(0, end))) {
@@ -345,54 +313,10 @@ bool SaysItIsSlow(std::string_view line) {
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);
 }
 
-namespace {
-
-// "Hi all,", "Thanks!", nothing at all: no sentence, and no line of a log either.
-bool IsSmallTalk(std::string_view line) {
-  line = Trim(line);
-  return line.size() < 20 && std::all_of(line.begin(), line.end(), [](char c) {
-           return IsLetter(c) || c == ' ' || c == ',' || c == '!' || c == '.' || c == ':';
-         });
+bool SaysItIsNotFinite(std::string_view line) {
+  if (!IsSentence(line) || IsAdvice(line)) return false;
+  return AnyPart(Lowered(line), StatesNotFinite);
 }
-
-// "  - bursts of Xid 94, then a reset": an item of a list that somebody wrote.
-bool IsListedSentence(std::string_view line) {
-  const std::string_view text = Trim(line);
-  return (text.starts_with("- ") || text.starts_with("* ")) && IsSentence(ProseOf(line));
-}
-
-// Which lines stand around the log and are not of it: those outside of its fence; without one, the sentences at the
-// top and at the end. Programs print sentences, too, but between their other lines.
-class AroundTheLog {
- public:
-  explicit AroundTheLog(std::string_view bytes) : fenced_(Contains(bytes, "```")) {
-    if (fenced_) return;
-    LineReader reader(bytes);
-    std::string_view line;
-    while (reader.Next(&line)) {
-      if (IsSmallTalk(line)) continue;
-      if (IsSentence(line) || IsListedSentence(line)) {
-        if (last_log_ == 0) top_ = reader.number();
-      } else {
-        last_log_ = reader.number();
-      }
-    }
-  }
-  // Lines in their order.
-  bool Holds(std::string_view line, uint32_t number) {
-    if (!fenced_) return number <= top_ || number > last_log_;
-    if (Trim(line).starts_with("```")) inside_ = !inside_;
-    return !inside_;
-  }
-  // Not inside of a fence; where there is none nobody knows.
-  bool MayHold() const { return !fenced_ || !inside_; }
-
- private:
-  bool fenced_ = false, inside_ = false;
-  uint32_t top_ = 0, last_log_ = 0;
-};
-
-}  // namespace
 
 namespace {
 
@@ -489,11 +413,12 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     const bool hangs = around.MayHold() && SaysItHangs(line);
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
-    const auto kind = hangs || (stops && runs)        ? EventKind::told_hang
-                      : outside && SaysItIsSlow(line) ? EventKind::told_slow
-                      : stops                         ? EventKind::told_stop
-                      : ReportsError(line)            ? EventKind::unread_error
-                                                      : EventKind::progress;
+    const auto kind = hangs || (stops && runs)             ? EventKind::told_hang
+                      : outside && SaysItIsSlow(line)      ? EventKind::told_slow
+                      : outside && SaysItIsNotFinite(line) ? EventKind::told_not_finite
+                      : stops                              ? EventKind::told_stop
+                      : ReportsError(line)                 ? EventKind::unread_error
+                                                           : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
@@ -505,6 +430,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     error_behind_steps |= behind_steps;
     if (kind != EventKind::progress && (first || own || behind_steps)) AddTold(kind, line, source, fragment);
   }
+  AddToldError(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)

@@ -21,8 +21,11 @@ bool SaysItStops(std::string_view line);
 // ... that the job is slower than it should be: "twice as slow as before", "busbw is at 12, I would expect 180".
 bool SaysItIsSlow(std::string_view line);
 
-// Adds what a pasted text says beside the lines that its readers understood: that the job hangs, stops or is slow, and
-// the first line that reports an error and that nobody read.
+// ... that its loss or its gradients are NaN or infinite.
+bool SaysItIsNotFinite(std::string_view line);
+
+// Adds what a pasted text says beside the lines that its readers understood: that the job hangs, stops, is slow or
+// diverges, the error it ends with, and the first line that reports an error and that nobody read.
 void AddToldWords(std::string_view bytes, Fragment& fragment);
 
 }  // namespace tacet

@@ -146,5 +146,39 @@ TEST(ToldWords, CodeSettingsAndListMarksAreNoProse) {
     EXPECT_FALSE(SaysItHangs(line)) << line;
 }
 
+TEST(ToldWords, NumbersThatAreNotFinite) {
+  for (const char* line : {"Since the update the loss becomes NaN after 300 steps",
+                           "My loss is nan from the first step", "With fp16 the gradients are inf in every step"})
+    EXPECT_TRUE(SaysItIsNotFinite(line)) << line;
+  for (const char* line : {"The loss is not NaN any more with bf16", "If the loss is NaN the step is skipped",
+                           "Is the loss nan on your machine as well?", "The loss goes down to 2.1 in the first epoch"})
+    EXPECT_FALSE(SaysItIsNotFinite(line)) << line;
+}
+
+TEST(ToldWords, WhatIsAskedIsAnotherSentence) {
+  EXPECT_TRUE(SaysItHangs("The program stucks here and how to solve this problem?"));
+  EXPECT_FALSE(SaysItHangs("How does it get stuck here and how to solve this problem?"));
+}
+
+// Of a text whose log holds a traceback that is cut off.
+Event CutErrorOf(const char* before) {
+  Fragment fragment;
+  Event& cut = fragment.events.emplace_back();
+  cut.kind = EventKind::exception;
+  cut.Make<Raised>().type = "an exception whose name is cut off";
+  cut.source.line = 99;
+  AddToldWords(std::string(before) + "\n```\nstep 3\n```\n", fragment);
+  return fragment.events.front();
+}
+
+TEST(ToldWords, ASentenceNamesTheErrorOfACutTraceback) {
+  const Event quoted = CutErrorOf("On two nodes I get `CommError: Run initialization has timed out.` at the start");
+  EXPECT_EQ(quoted.As<Raised>().type, "CommError");
+  EXPECT_EQ(quoted.text, "Run initialization has timed out.");
+  EXPECT_EQ(CutErrorOf("Loading fails with a `RuntimeError` about missing keys").As<Raised>().type, "RuntimeError");
+  EXPECT_EQ(CutErrorOf("All of it worked on one node, and here it does not").As<Raised>().type,
+            "an exception whose name is cut off");
+}
+
 }  // namespace
 }  // namespace tacet

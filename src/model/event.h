@@ -107,6 +107,7 @@ enum class EventKind : uint8_t {
   told_hang,     // whoever pasted the log says that the job stands still
   told_stop,     // ... that it stops, which may be a hang or an end
   told_slow,     // ... that it is slow
+  told_not_finite,  // ... that its loss or its gradients are NaN or infinite
   unread_error,  // a line reports an error
   // kernel, continued
   storage_lost,  // a file system's server does not answer

@@ -183,6 +183,7 @@ struct Raised {
   bool first_only = false;   // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed
   bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
+  bool of_parent = false;      // a child process could not read what its parent pickled for it
 };
 
 // An error after which the one that printed it went on.

@@ -39,6 +39,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::program_left:
     case EventKind::told_stop:
     case EventKind::told_slow:
+    case EventKind::told_not_finite:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
     case EventKind::told_hang: return kPayload<ToldPlace>;

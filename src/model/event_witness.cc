@@ -47,7 +47,8 @@ Witness WitnessOf(const Event& event) {
     case EventKind::ras_rank_missing: return Witness::tool;
     case EventKind::told_hang:
     case EventKind::told_stop:
-    case EventKind::told_slow: return Witness::reporter;
+    case EventKind::told_slow:
+    case EventKind::told_not_finite: return Witness::reporter;
     default: return Witness::self;
   }
 }

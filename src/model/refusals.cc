@@ -88,6 +88,39 @@ constexpr Refusal kRefusals[] = {
       "older "
       "CUDA.",
       "In containers: the driver is the host's; remove a compat library that does not fit it."}},
+    {"driver-mismatch",
+     "CUDA cannot start: the CUDA library that the process loads does not fit the driver of the host",
+     {"In containers: remove the CUDA compat library (/usr/local/cuda/compat, or its path in LD_LIBRARY_PATH), or use "
+      "an "
+      "image whose CUDA the host's driver supports (nvidia-smi shows it).",
+      "If the driver was updated while the host ran: load the new kernel modules, or restart the host; cat "
+      "/proc/driver/nvidia/version and nvidia-smi must show the same version.",
+      "Forward compatibility works on data-center GPUs only: on others install a newer driver."}},
+    {"no-container-gpu",
+     "the container runtime cannot give the container a GPU",
+     {"Install the NVIDIA Container Toolkit on this host, configure the runtime (nvidia-ctk runtime configure) and "
+      "restart it.",
+      "Test it by itself: docker run --rm --gpus all ubuntu nvidia-smi."}},
+    {"wrong-architecture",
+     "the program was built for another processor architecture than that of the host",
+     {"Use an image or a package for the host's architecture (uname -m): x86_64 and aarch64 differ.",
+      "A script needs an interpreter in its first line (#!/bin/bash)."}},
+    {"missing-library",
+     "a shared library that the program needs cannot be loaded",
+     {"Find it (find / -name 'libNAME*') and add its folder to LD_LIBRARY_PATH, or install the package that has it, in "
+      "the same image and on all nodes.",
+      "Libraries of CUDA and cuDNN must be of the release that the program was built for: compare with "
+      "torch.version.cuda and torch.backends.cudnn.version().",
+      "ldd FILE.so shows which of the libraries of a module are not found."}},
+    {"unpicklable",
+     "an object cannot be pickled, and so cannot be sent to a child process that is started with spawn",
+     {"Move the function or class that the message names to the top level of a module: lambdas and functions inside of "
+      "functions cannot be pickled (functools.partial of a top-level function can).",
+      "Create what cannot be pickled (open files, locks, modules, connections) in the child process itself.",
+      "On Linux a data loader's workers can be forked instead (multiprocessing_context='fork'); with num_workers=0 "
+      "there is no child process."},
+     false,
+     true},
     {"extension-mismatch",
      "a compiled extension was built for another release of PyTorch",
      {"Reinstall the package that the message names for the PyTorch in use (python -c \"import torch; "
@@ -279,6 +312,18 @@ constexpr RefusalWords kRefusalWords[] = {
     {"no-kernel-image", {"no kernel image is available for execution", ""}},
     {"old-driver", {"CUDA driver version is insufficient for CUDA runtime version", ""}},
     {"old-driver", {"The NVIDIA driver on your system is too old", ""}},
+    {"driver-mismatch", {"system has unsupported display driver / cuda driver combination", ""}},
+    {"driver-mismatch", {"forward compatibility was attempted on non supported HW", ""}},
+    {"driver-mismatch", {"Driver/library version mismatch", ""}},
+    {"no-kernel-image", {"is not compatible with the current PyTorch installation", ""}},
+    {"no-container-gpu", {"could not select device driver", "gpu"}},
+    {"wrong-architecture", {"exec format error", ""}},
+    {"missing-library", {"cannot open shared object file", ""}},
+    {"missing-library", {"Could not load library lib", ""}},
+    {"unpicklable", {"an't pickle local object", ""}},
+    {"unpicklable", {"annot pickle '", "' object"}},
+    {"unpicklable", {"an't pickle ", " objects"}},
+    {"unpicklable", {"an't get local object '", ""}},
     {"libnccl-mismatch", {"undefined symbol: nccl", ""}},
     {"extension-mismatch", {"ImportError", ".so: undefined symbol: _ZN"}},  // of C++: torch's own names begin so
     {"oneccl-workers", {"start_workers", "failed to start worker"}},

@@ -62,10 +62,10 @@ void TellFailedRestart(const FailedRestart& restart, Finding& finding) {
                           : restart.end->rank.known() ? RankWords({restart.end->rank})
                                                       : std::string("a rank");
   const CodePlace& place = raised.place;
-  const std::string where = place.function.empty()
-                                ? ""
-                                : " in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
-                                      std::to_string(place.line) + ")";
+  const std::string where = place.function.empty() ? ""
+                                                   : " in " + place.function + " (" +
+                                                         place.file.substr(place.file.find_last_of("/\\") + 1) + ":" +
+                                                         std::to_string(place.line) + ")";
   const std::string message = MessageWords(restart.error->text);
   if (finding.headline.ends_with('.')) finding.headline.pop_back();
   finding.headline += "; torchrun restarted the job, and the restart failed, too: " + who + " raised " + raised.type +

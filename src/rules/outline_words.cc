@@ -39,11 +39,25 @@ std::string_view HarmlessWords(HarmlessWarning what) {
       return "Error 97 is an IPv6 address on a host without IPv6, which is harmless: PyTorch tries IPv4 next.";
     case HarmlessWarning::allocator_retried:
     case HarmlessWarning::store_retried: return "";  // PassedTroubles tells them
+    case HarmlessWarning::optional_operators:
+      return "DeepSpeed lists operators that it cannot build here (async_io, sparse_attn, CUTLASS); only jobs that use "
+             "them need them.";
+    case HarmlessWarning::numa_node: return "TensorFlow takes a NUMA node of -1 as node 0; that is harmless.";
+    case HarmlessWarning::registered_twice:
+      return "TensorFlow's lines about factories of cuDNN, cuFFT and cuBLAS that are registered already are harmless.";
+    case HarmlessWarning::left_semaphores:
+      return "Python's warning about leaked semaphores is harmless at exit; after a process was killed it only follows "
+             "from that.";
+    case HarmlessWarning::forked_tokenizers:
+      return "The tokenizers switch their threads off after a fork; set TOKENIZERS_PARALLELISM=false to silence the "
+             "warning.";
   }
   return "";
 }
 
-bool Outlines(const LogOutline& outline) { return outline.shaped > 0 || !outline.ranks.empty() || outline.served; }
+bool Outlines(const LogOutline& outline) {
+  return outline.shaped > 0 || !outline.ranks.empty() || outline.served || !outline.harmless.empty();
+}
 
 // The file with the most to tell: the others are like it, or of something else.
 const LogOutline* MainOutline(const Incident& incident) {
@@ -116,7 +130,7 @@ std::string OutlineWords(const Case& facts) {
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
   for (const SeenWarning& one : outline->harmless)
     if (const std::string_view about = HarmlessWords(one.what); !about.empty()) words.append(" ").append(about);
-  if (outline->at_exit) return words;
+  if (outline->at_exit || outline->last.empty()) return words;
   constexpr size_t kMostQuoted = 120;
   const bool cut = outline->last.size() > kMostQuoted;
   return words + " The last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +

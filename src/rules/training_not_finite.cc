@@ -9,6 +9,7 @@
 #include "analysis/training_trend.h"
 #include "rules/message_words.h"
 #include "rules/rule.h"
+#include "rules/told_trouble.h"
 #include "rules/training_words.h"
 #include "rules/words.h"
 
@@ -167,11 +168,31 @@ bool JudgeStop(const Case& facts, RuleAnswer& answer) {
   return true;
 }
 
+// Nobody but whoever pasted the text tells of it, and nothing else is wrong.
+void JudgeTold(const Case& facts, RuleAnswer& answer) {
+  const Event* told = FindToldWords(facts.incident, EventKind::told_not_finite);
+  if (!told || facts.analyses.end.kind != JobEnding::open) return;
+  Finding finding;
+  finding.cause = "training-not-finite";
+  finding.status = Status::corrupt;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::possible;
+  finding.headline =
+      "You say that the loss or the gradients are NaN or infinite; no line of a log shows since when, or on which rank";
+  finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
+  answer.open.push_back({"Since which step, and on which rank first?",
+                         "the lines with loss and gradient norm of every rank, from the last good step on"});
+  answer.findings.push_back(std::move(finding));
+}
+
 RuleAnswer JudgeTrainingNotFinite(const Case& facts) {
   RuleAnswer answer;
   if (JudgeStop(facts, answer)) return answer;
   const auto found = FindNonFiniteTraining(facts.incident);
-  if (!found) return answer;
+  if (!found) {
+    JudgeTold(facts, answer);
+    return answer;
+  }
   Finding finding = found->value ? ValueFinding(*found) : ScaleFinding(*found->record);
   finding.cause = "training-not-finite";
   finding.status = Status::corrupt;

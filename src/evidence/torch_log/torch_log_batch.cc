@@ -24,6 +24,12 @@ LineUse ReadBatchLine(const LogLine& line, RecordList& out) {
     AddSchedulerKill(line, SchedulerKill::time_limit, moab ? "Moab" : "PBS", out);
     return LineUse::understood;
   }
+  // 04/18/2016 22:55:25;0008;PBS_Server.12149;Job;70.sched1;Job deleted at request of root@sched1
+  // Whoever it is: a reason that the same text tells says more.
+  if (Contains(text, "ob deleted at request of ")) {
+    AddSchedulerKill(line, SchedulerKill::cancelled, "PBS", out);
+    return LineUse::understood;
+  }
   if (text.starts_with("job preempted")) {
     AddSchedulerKill(line, SchedulerKill::preempted, "PBS", out);
     return LineUse::understood;

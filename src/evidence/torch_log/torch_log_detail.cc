@@ -199,7 +199,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
                     {},
                     record.of_spawn,
                     record.in_collective,
-                    record.of_job};
+                    record.of_job,
+                    record.of_parent};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
     case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};

@@ -384,6 +384,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::missing_symbol)) keep(ReadMissingSymbol(line, out));
+  if (line.has(Keyword::setup_words) && FindBareError(line.text).empty()) keep(ReadSetupWords(line, out));
   if (line.has(Keyword::other_library)) {
     keep(ReadHealthLine(line, out));
     LineUse ascend = ReadAscendSetup(line, state.ascend, out);

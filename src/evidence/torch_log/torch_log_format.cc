@@ -7,6 +7,7 @@
 #include "evidence/format.h"
 #include "evidence/torch_log/torch_log_import.h"
 #include "evidence/torch_log/torch_log_keywords.h"
+#include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_outline.h"
 #include "evidence/torch_log/torch_log_parse.h"
 #include "evidence/torch_log/torch_log_prefix.h"
@@ -112,20 +113,6 @@ bool LooksAlien(std::string_view raw, std::string_view text) {
   return digits > 8 && digits > letters * 2;
 }
 
-// "Killed" and "Segmentation fault (core dumped)" by themselves, "run.sh: line 18: 20417 Killed   python train.py"
-bool IsShellsWord(std::string_view text) {
-  text = Trim(text);
-  if (const auto place = After(text, ": line ")) {
-    int64_t line = 0, pid = 0;
-    std::string_view rest = *place;
-    if (!TakeNumber(rest, &line) || !TakeLiteral(rest, ": ") || !TakeNumber(rest, &pid)) return false;
-    text = Trim(rest);
-    text = text.substr(0, text.find("  "));
-  }
-  if (text.ends_with(" (core dumped)")) text.remove_suffix(14);
-  return text == "Killed" || text == "Segmentation fault" || text == "Aborted" || text == "Bus error";
-}
-
 LineCounts CountLines(std::string_view prefix) {
   LineCounts counts;
   const LabelStyle style = FindLabelStyle(prefix);
@@ -145,7 +132,7 @@ LineCounts CountLines(std::string_view prefix) {
     if (IsAdvice(line.text)) continue;
     const KeywordSet found = FindKeywords(line.text);
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
-        IsShellsWord(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
+        FindShellNotice(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
         HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) ||
         (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
       ++counts.torch;

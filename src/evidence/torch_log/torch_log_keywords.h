@@ -107,6 +107,7 @@ enum class Keyword : uint8_t {
   gpu_path,
   rdma_path,
   missing_symbol,
+  setup_words,
   refused,
   pending,  // words of schedulers, and common ones among them
   count,

@@ -79,28 +79,11 @@ LineUse ReadSpawnFailure(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
-// Killed
-// Segmentation fault (core dumped)
-// /opt/run.sh: line 12: 12345 Killed                  python train.py
 LineUse ReadShellNotice(const LogLine& line, RecordList& out) {
-  std::string_view rest = Trim(line.text);
-  int64_t pid = -1;
-  if (const auto place = After(rest, ": line ")) {
-    std::string_view ahead = *place;
-    int64_t number = 0;
-    if (!TakeNumber(ahead, &number) || !TakeLiteral(ahead, ":")) return LineUse::not_understood;
-    SkipBlanks(ahead);
-    if (!TakeNumber(ahead, &pid)) return LineUse::not_understood;
-    rest = Trim(ahead);
-  }
-  for (const SignalNames& signal : AllSignals()) {
-    if (signal.number < 4 || signal.shell.empty() || !rest.starts_with(signal.shell)) continue;
-    const std::string_view after = Trim(rest.substr(signal.shell.size()));
-    if (pid < 0 && !after.empty() && after != "(core dumped)") return LineUse::not_understood;
-    AddExit(line, -signal.number, out).pid = pid;
-    return LineUse::understood;
-  }
-  return LineUse::not_understood;
+  const auto notice = FindShellNotice(line.text);
+  if (!notice) return LineUse::not_understood;
+  AddExit(line, -notice->signal, out).pid = notice->pid;
+  return LineUse::understood;
 }
 
 }  // namespace

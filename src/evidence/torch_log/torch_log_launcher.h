@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/signal_name.h"
@@ -10,6 +12,13 @@
 
 namespace tacet {
 
+// What a shell says of a process that a signal ended.
+struct ShellNotice {
+  int signal = 0;
+  int64_t pid = -1;
+};
+std::optional<ShellNotice> FindShellNotice(std::string_view text);
+
 // A launcher's or a shell's line about a process that ended or was ended.
 LineUse ReadLauncherLine(const LogLine& line, RecordList& out);
 // "--nnodes=2", "node_rank: 1", "num_machines: 4": the job has several nodes.
@@ -17,6 +26,8 @@ void ReadNodeCount(const LogLine& line, RecordList& out);
 // The same from srun and slurmstepd.
 LineUse ReadBatchLine(const LogLine& line, RecordList& out);
 LineUse ReadSlurmLine(const LogLine& line, RecordList& out);
+// Of tasks that never began srun tells an end as well.
+void DropTasksNotStarted(TorchLog& log);
 
 // torchrun's block at the end: who failed, on which host, with which pid and exit code.
 class SummaryReader {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_launcher.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -263,6 +265,32 @@ TEST(TorchLogLauncher, OnlyACommandSetsTheVisibleGpus) {
   EXPECT_EQ(value("please set CUDA_VISIBLE_DEVICES=0 and try again"), "");
   EXPECT_EQ(value("LOCAL_RANK: 0 - CUDA_VISIBLE_DEVICES: [0]"), "");
   EXPECT_EQ(value("$ CUDA_VISIBLE_DEVICES=$GPUS torchrun train.py"), "");
+}
+
+TEST(TorchLogLauncher, ShellsTellWhichSignalEndedAProcess) {
+  const auto signal = [](std::string_view line) {
+    const auto notice = FindShellNotice(line);
+    return notice ? notice->signal : 0;
+  };
+  EXPECT_EQ(signal("Killed"), 9);
+  EXPECT_EQ(signal("Segmentation fault (core dumped)"), 11);
+  EXPECT_EQ(signal("/opt/run.sh: line 12: 12345 Killed                  python train.py"), 9);
+  EXPECT_EQ(FindShellNotice("/opt/run.sh: line 12: 12345 Killed                  python train.py")->pid, 12345);
+  EXPECT_EQ(signal("[1]+  Killed                  nohup python train.py"), 9);
+  EXPECT_EQ(FindShellNotice("[1]    75076 killed     python main.py")->pid, 75076);
+  EXPECT_EQ(signal("zsh: segmentation fault (core dumped)  python main.py"), 11);
+  EXPECT_EQ(signal("[1]    75076 done       python main.py"), 0);
+  EXPECT_EQ(signal("[1]  Killed it with the new kernel"), 0);
+  EXPECT_EQ(signal("Killed by the watchdog"), 0);
+}
+
+TEST(TorchLogLauncher, ATaskThatNeverBeganEndsNobody) {
+  const Fragment fragment = ReadText(
+      "slurmstepd: error: execve(): torchrun: No such file or directory\n"
+      "srun: error: gpu-19: task 0: Exited with exit code 2\n",
+      "job.out");
+  const Event end = OneEvent(fragment, EventKind::process_exited);
+  EXPECT_EQ(end.As<ProcessEnd>().how, "slurmstepd cannot start torchrun: No such file or directory");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ struct KnownWords {
   std::string_view words;
   HarmlessWarning what;
 };
-constexpr std::array<KnownWords, 10> kHarmless{{
+constexpr std::array<KnownWords, 18> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
     {"process group has NOT been destroyed before we destruct", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
@@ -86,6 +86,14 @@ constexpr std::array<KnownWords, 10> kHarmless{{
     {"Environment variable NCCL_", HarmlessWarning::deprecated_variable},
     {"(system error: 10049", HarmlessWarning::windows_host_name},
     {"(errno: 97 - ", HarmlessWarning::no_ipv6},
+    {"async_io requires the dev libaio .so object", HarmlessWarning::optional_operators},
+    {"Please specify the CUTLASS repo directory", HarmlessWarning::optional_operators},
+    {"sparse_attn requires a torch version", HarmlessWarning::optional_operators},
+    {"using untested triton version", HarmlessWarning::optional_operators},
+    {"NUMA node read from SysFS had negative value (-1)", HarmlessWarning::numa_node},
+    {"factory for plugin cu", HarmlessWarning::registered_twice},
+    {"leaked semaphore objects to clean up at shutdown", HarmlessWarning::left_semaphores},
+    {"just got forked, after parallelism has already been used", HarmlessWarning::forked_tokenizers},
 }};
 
 // "|  CUDA OOMs: 0  |  cudaMalloc retries: 12  |" of memory_summary(), which counts from the start of the process, and
@@ -280,7 +288,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   }
   const bool starred = prefix.text.find_first_not_of("* ") == std::string_view::npos;
   out.warnings += level == 'W' && !starred && !harmless;
-  if (level == 'E' || level == 'F') {
+  if ((level == 'E' || level == 'F') && !harmless) {
     out.last_error = source;
     if (++out.errors == 1) {
       out.first_error = std::string(text.substr(0, 200));
@@ -297,6 +305,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   if (named.rank >= 0 && named.world > 0 && out.joining.size() < kMostQuotedRanks && Contains(text, ", MEMBER: "))
     out.joining.push_back({named.rank, std::string(text.substr(0, 200)), source});
   if (!named.words.empty() && level != 'E' && level != 'F') KeepLastLine(named.rank, named.words, source, out);
+  if (level == 0 && named.rank < 0 && !figures && harmless) out.bytes += size;
   if (level == 0 && named.rank < 0 && !figures && !FindProgress(text)) return;
   if (level != 0 || named.rank >= 0 || figures) out.bytes += size;
   if (starred || Contains(text, "----------")) return;  // a rule between two parts
@@ -323,7 +332,8 @@ Looks LookAt(std::string_view bytes) {
 bool IsOfAJob(const Looks& look) {
   const LogOutline& outline = look.outline;
   const auto shaped = static_cast<size_t>(outline.shaped);
-  if (TellsRates(outline) || !outline.ended_well.empty() || ContainsAny(outline.served.words, {"/v1/", "/generate"}))
+  if (!outline.harmless.empty() || TellsRates(outline) || !outline.ended_well.empty() ||
+      ContainsAny(outline.served.words, {"/v1/", "/generate"}))
     return true;
   // A quarter of the lines: the others are what the program prints by itself.
   if (!look.of_job || (shaped + look.named) * 4 < look.lines) return false;

@@ -95,10 +95,12 @@ class LogReader {
       voice->own.Finish(out_);
       voice->own.training().Finish(log_);
     }
+    TellBareTimeout();
     std::erase_if(log_.records, [](const TorchLogRecord& record) { return record.handled; });
     DropFewRetries(log_);
     DropToldSpawns(log_);
     DropPassedLaunches(log_);
+    DropTasksNotStarted(log_);
     DropHearsay(log_);
     DropSettledWaits(log_);
     DropUsualEndsOfData(log_);
@@ -349,6 +351,7 @@ class LogReader {
       if (line.text.empty()) return LineUse::ignored;
     }
     work_bar_.Read(line);
+    if (line.text.starts_with("Exception raised from ")) NoteBareTimeout(line);
     VoiceState& state = *voices_[line.voice];
     // What stands below an error may begin so as well, and belongs to it.
     if (!line.tagged && !state.traceback.in_message() && IsAdvice(line.text)) return LineUse::ignored;
@@ -382,6 +385,27 @@ class LogReader {
     return state.own.Read(line, log_.voices[line.voice], out_);
   }
 
+  // Exception raised from checkTimeout at ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:618
+  // Of the watchdog's report nothing but its C++ stack was pasted: that a collective's time was up is told all the
+  // same.
+  void NoteBareTimeout(const LogLine& line) {
+    if (bare_timeout_.source.line > 0 || !line.text.starts_with("Exception raised from checkTimeout at ") ||
+        !Contains(line.text, "ProcessGroup"))
+      return;
+    bare_timeout_ = line;
+    bare_timeout_words_ = Capped(line.text, 300);
+  }
+
+  void TellBareTimeout() {
+    const auto tells = [](const TorchLogRecord& record) {
+      return record.kind == TorchLogKind::watchdog_timeout || record.kind == TorchLogKind::watchdog_status ||
+             record.kind == TorchLogKind::heartbeat_stuck;
+    };
+    if (bare_timeout_.source.line == 0 || std::any_of(log_.records.begin(), log_.records.end(), tells)) return;
+    bare_timeout_.text = bare_timeout_words_;
+    out_.Add(TorchLogKind::watchdog_timeout, bare_timeout_).text = bare_timeout_words_;
+  }
+
   // What an error says that one rank passes on is said of the rank that raised it.
   void NameOrigin(int32_t origin, size_t first) {
     for (size_t i = first; origin >= 0 && i < log_.records.size(); ++i)
@@ -402,6 +426,8 @@ class LogReader {
   WorkBarReader work_bar_;
   bool in_pieces_ = false;  // a line that mpirun tagged several times
   std::string plain_, last_label_text_;
+  LogLine bare_timeout_;  // its line is 0 where there is none
+  std::string bare_timeout_words_;
 };
 
 }  // namespace

@@ -94,6 +94,7 @@ struct TorchLogRecord {
   bool with_step = false;     // end of a process: with its step or job, for which no reason is given
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
+  bool of_parent = false;     // exception: a child process could not read what its parent pickled for it
   bool in_thread = false;     // exception: it ended a thread, and the program goes on
   bool of_job = false;        // exception: a frame is of code that several processes run together
   bool in_collective = false;  // exception: raised below a call of torch.distributed

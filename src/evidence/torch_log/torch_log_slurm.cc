@@ -11,6 +11,8 @@
 namespace tacet {
 namespace {
 
+constexpr std::string_view kCannotStart = "slurmstepd cannot start ";
+
 constexpr size_t kMaxTasks = 65536;
 
 // "2,4-5,7" -> 2 4 5 7
@@ -122,6 +124,20 @@ LineUse ReadDaemonLine(const LogLine& line, RecordList& out) {
 
 }  // namespace
 
+// slurmstepd: error: execve(): torchrun: No such file or directory
+// srun: error: node3: task 0: Exited with exit code 2
+// What could not be started ends with the number of the system's error: that is the same failure, told again.
+void DropTasksNotStarted(TorchLog& log) {
+  const auto is_start = [](const TorchLogRecord& record) {
+    return record.kind == TorchLogKind::process_exited && record.subject.starts_with(kCannotStart);
+  };
+  if (std::none_of(log.records.begin(), log.records.end(), is_start)) return;
+  std::erase_if(log.records, [](const TorchLogRecord& record) {
+    const bool of_start = record.value == 2 || record.value == 8 || record.value == 13 || record.value == 127;
+    return record.kind == TorchLogKind::process_exited && of_start && Contains(record.text, "srun: error: ");
+  });
+}
+
 LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
   if (!line.has(Keyword::srun) && !line.has(Keyword::slurmstepd))
     return line.has(Keyword::slurmd) ? ReadDaemonLine(line, out) : LineUse::not_understood;
@@ -148,7 +164,7 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "execve");
     if (!is_new) return LineUse::understood;
     record->value = 1;
-    record->subject = "slurmstepd cannot start " + Capped(Trim(*program), 160);
+    record->subject = std::string(kCannotStart) + Capped(Trim(*program), 160);
     record->text = Capped(line.text, 600);
     return LineUse::understood;
   }

@@ -178,6 +178,18 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, word, out)) record->subject = word;
       return LineUse::understood;
     }
+  // UserWarning: CUDA initialization: ... Error 803: system has unsupported display driver / cuda driver combination
+  // The program goes on without GPUs, if it can: a warning is all that it prints.
+  if (const auto reason = After(text, "UserWarning: CUDA initialization: ")) {
+    if (TorchLogRecord* record = AddTold(TorchLogKind::exception, line, "CUDA initialization", out)) {
+      record->subject = "a CUDA warning";
+      const auto error = After(*reason, "already set an error? ");
+      const std::string_view words = error.value_or(*reason);
+      record->text = Capped(Trim(words.substr(0, words.find(" (Triggered internally"))), 300);
+      record->value2 = out.highest_step();
+    }
+    return LineUse::understood;
+  }
   // DeepEP writes the reason below the error, by itself and in quotes.
   if (Trim(text) == "'peer access is not supported between these two devices'") {
     if (TorchLogRecord* record = AddTold(TorchLogKind::peer_access_failed, line, "", out))

@@ -32,7 +32,7 @@ constexpr Keyword kToldElsewhere[] = {Keyword::work,
                                       Keyword::rendezvous_connection,
                                       Keyword::on_socket};
 
-constexpr std::string_view kCutException = "an exception whose name is cut off";
+constexpr std::string_view kPaused = "Exception has occurred: ";
 
 bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
@@ -103,7 +103,7 @@ static std::string_view PlaceOfWorker(std::string_view message) {
 static std::string_view WithoutLogHead(std::string_view text) {
   if (text.starts_with("E   ")) return Trim(text.substr(1));
   const size_t at = text.substr(0, 80).find("ERROR");
-  if (at == std::string_view::npos || (at > 0 && std::string_view("[ |").find(text[at - 1]) == std::string_view::npos))
+  if (at == std::string_view::npos || (at > 0 && std::string_view("[ |/").find(text[at - 1]) == std::string_view::npos))
     return text;
   std::string_view rest = text.substr(at + 5);
   if (rest.empty() || std::string_view("] :-|").find(rest[0]) == std::string_view::npos) return text;
@@ -125,9 +125,7 @@ std::string_view FindBareError(std::string_view text) {
   const std::string_view type = TypeOf(text);
   if (type.starts_with("nccl")) return {};  // "ncclRemoteError: ...", a part of PyTorch's message
   if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
-  for (const std::string_view end : {"Error", "Exception", "Interrupt"})
-    if (type.ends_with(end) && type.size() > end.size()) return text;
-  return {};
+  return IsErrorName(type) ? text : std::string_view();
 }
 
 std::string_view WithoutGluedWords(std::string_view text) {
@@ -142,7 +140,11 @@ std::string_view WithoutGluedWords(std::string_view text) {
 }
 
 bool IsTracebackFrame(std::string_view text) {
-  const size_t at = text.find_first_not_of(' ');
+  size_t at = text.find_first_not_of(' ');
+  // A logger puts its head before every line of an error: "ERROR 12-19 01:22:33 worker_utils.py:229]   File ...".
+  if (const size_t headed = text.substr(0, 200).find("]   File \"");
+      headed != std::string_view::npos && Contains(text.substr(0, headed), "ERROR"))
+    at = headed + 4;
   if (at == std::string_view::npos || !text.substr(at).starts_with("File \"")) return false;
   const size_t line = text.find("\", line ");
   if (line == std::string_view::npos) return false;
@@ -161,6 +163,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   frame_closed_ = of_backward_ = in_launcher_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
+  message_next_ = paused_ = false;
   disregard_ = disregard_next_;
   thread_next_.clear();
   disregard_next_ = false;
@@ -276,6 +279,7 @@ bool TracebackReader::TakeType(std::string_view body, const LogLine& line) {
   TakeLiteral(message, ":");
   if (twice) TakeLiteral(message, " : ");
   raised_.message = Capped(Trim(message));
+  message_next_ = raised_.message.empty() && body.size() > type.size();
   raised_.line = line;
   phase_ = Phase::message;
   return true;
@@ -317,6 +321,8 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     return LineUse::not_understood;
   }
   if (Trim(text).empty()) return LineUse::ignored;
+  if (paused_ && IsTracebackFrame(text)) return ReadPausedFrame(line);
+  if (paused_ && indent_known_ && text.starts_with("    ")) return LineUse::understood;  // a line of code
   // A logger that marks every line of the traceback marks those of its message, too.
   if (!Trim(head_).empty() && text.data() == line.text.data()) return LineUse::not_understood;
   if (Trim(text).starts_with("```")) {  // the end of what was pasted
@@ -327,8 +333,41 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     message_lines_ = 0;  // the C++ stack of a long error
     return LineUse::ignored;
   }
+  // "RuntimeError: " and its words below it
+  if (message_next_) {
+    message_next_ = false;
+    raised_.message = Capped(Trim(text));
+    return LineUse::understood;
+  }
   AppendCapped(raised_.message, "\n");
   AppendCapped(raised_.message, text);
+  return LineUse::understood;
+}
+
+// Exception has occurred: KeyError
+// 'RANK'
+//   File "/srv/train.py", line 31, in setup
+// As debuggers of editors show it where they hold the program: the innermost frame is the first.
+LineUse TracebackReader::ReadPaused(const LogLine& line, RecordList& out) {
+  std::string_view rest = line.text.substr(kPaused.size());
+  const std::string_view type = TakeWord(rest);
+  End(out);
+  Begin(line, out.highest_step());
+  if (!IsErrorName(type) || !TakeType(type, line)) {
+    phase_ = Phase::idle;
+    return LineUse::not_understood;
+  }
+  message_next_ = paused_ = true;
+  return LineUse::understood;
+}
+
+// The frames of a held program stand below its message.
+LineUse TracebackReader::ReadPausedFrame(const LogLine& line) {
+  RaisedException kept = raised_;
+  indent_known_ = false;
+  ReadFrame(line);
+  if (!kept.file.empty()) raised_ = std::move(kept);
+  message_next_ = false;
   return LineUse::understood;
 }
 
@@ -370,6 +409,7 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     thread_next_ = Capped(line.text.substr(20), 100);
     return LineUse::understood;
   }
+  if (line.text.starts_with(kPaused)) return ReadPaused(line, out);
   if (phase_ == Phase::message) return ReadMessage(line, out);
   if (phase_ == Phase::framed) return ReadFramed(line);
   if (phase_ == Phase::idle) {
@@ -486,6 +526,18 @@ int32_t RankInMessage(std::string_view message) {
   return message.starts_with(bracket ? "]" : ":") || message.starts_with(", node ") ? rank : -1;
 }
 
+// self = reduction.pickle.load(from_parent)
+// EOFError: Ran out of input
+// A child that multiprocessing starts reads from its parent what to run. Where that ends too early the parent failed
+// while it pickled, or is gone: what it raised itself is the reason.
+bool IsUnreadParent(const RaisedException& raised) {
+  const std::string_view file = raised.innermost_file;
+  return ContainsAny(file,
+                     {"multiprocessing/spawn.py", "multiprocessing\\spawn.py", "multiprocessing/forkserver.py"}) &&
+         raised.innermost_function == "_main" &&
+         (raised.type.ends_with("EOFError") || raised.message.starts_with("pickle data was truncated"));
+}
+
 }  // namespace
 
 void TracebackReader::Write(RecordList& out) {
@@ -530,6 +582,7 @@ void TracebackReader::Write(RecordList& out) {
   }
   record.of_server = raised_.of_server || told.of_server;
   record.of_launcher = in_launcher_;
+  record.of_parent = IsUnreadParent(told);
   const auto first_line = [](const std::string& text) { return std::string_view(text).substr(0, text.find('\n')); };
   if (other.type.empty() || (other.type == told.type && first_line(other.message) == first_line(told.message))) return;
   const std::string beside = std::string(first ? kChainLedTo : "\nwhile handling ") + other.type + ": " + other.message;

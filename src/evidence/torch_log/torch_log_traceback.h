@@ -17,10 +17,15 @@ bool IsLaunchersFile(std::string_view file);
 // "RuntimeError: text" at the front, or behind a logger's prefix ("ERROR 04-16 01:01:44 [worker.py:620] "): the message
 // of an exception whose traceback was not pasted. Empty where the line is nothing of the kind.
 std::string_view FindBareError(std::string_view text);
-// "  File "/srv/train.py", line 286, in <module>"
+// Of a class that is an error, by its name or by the module it is in: "torch._dynamo.exc.Unsupported".
+bool IsErrorName(std::string_view type);
+// Word of TorchLogRecord::subject: the file ends, or other lines begin, before the traceback names its error.
+inline constexpr std::string_view kCutException = "an exception whose name is cut off";
+
 // What stands behind words of another script that nothing parts from the error: "总是报错RuntimeError: ...".
 std::string_view WithoutGluedWords(std::string_view text);
 
+// "  File "/srv/train.py", line 286, in <module>"
 bool IsTracebackFrame(std::string_view text);
 
 // How Python joins two exceptions: "The above exception was the direct cause of ..." (raise ... from error) or
@@ -68,6 +73,8 @@ class TracebackReader {
   LineUse ReadFrame(const LogLine& line);
   LineUse ReadFramed(const LogLine& line);
   LineUse ReadMessage(const LogLine& line, RecordList& out);
+  LineUse ReadPaused(const LogLine& line, RecordList& out);
+  LineUse ReadPausedFrame(const LogLine& line);
   // What stands behind the logger's head that all lines of this traceback have.
   std::string_view WithoutHead(std::string_view text) const;
   bool TakeType(std::string_view body, const LogLine& line);
@@ -84,6 +91,8 @@ class TracebackReader {
   bool in_launcher_ = false;   // the innermost frame is of horovodrun, torchrun or their like
   bool interleaved_ = false;   // two processes without labels print their tracebacks at the same time
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
+  bool message_next_ = false;  // "RuntimeError: " with nothing behind it: its words are in the next line
+  bool paused_ = false;        // a debugger shows it: the frames stand below the message
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation
   std::string head_;           // of the line with the type, where a logger puts one before every line

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_traceback.h"
+
 #include "evidence/torch_log/torch_log_test_file.h"
 
 namespace tacet {
@@ -290,6 +292,40 @@ TEST(TorchLogStore, TheLastTryTellsWhyTheTimeWasUp) {
           "rank1.log"),
       EventKind::store_unreachable);
   EXPECT_TRUE(unreachable.text.ends_with("(errno: 111 - Connection refused)")) << unreachable.text;
+}
+
+TEST(TorchLogTraceback, AModuleOfErrorsHoldsErrorsWhateverTheirNames) {
+  for (const char* name : {"torch._dynamo.exc.Unsupported", "triton.runtime.errors.OutOfResources",
+                           "requests.exceptions.ConnectTimeout", "subprocess.TimeoutExpired", "ValueError"})
+    EXPECT_TRUE(IsErrorName(name)) << name;
+  for (const char* name :
+       {"acme.training.Loop", "torch.distributed.run", "sqlalchemy.exc.SAWarning", "Error", "errors"})
+    EXPECT_FALSE(IsErrorName(name)) << name;
+}
+
+TEST(TorchLogTraceback, TheWordsOfAnErrorMayStandBelowIt) {
+  const Event below = OneEvent(ReadText("RuntimeError: \n    no such layout\n", "rank0.log"), EventKind::exception);
+  EXPECT_EQ(below.text, "no such layout");
+  // Without a colon nothing more is to come: the next line is another program's.
+  const Event bare =
+      OneEvent(ReadText(OneFrame("f", "assert x", "AssertionError") + "bye\n", "rank0.log"), EventKind::exception);
+  EXPECT_TRUE(bare.text.empty() || bare.text.starts_with("\n")) << bare.text;
+}
+
+TEST(TorchLogTraceback, AChildThatReadsNothingTellsOfItsParent) {
+  const std::string child =
+      "Traceback (most recent call last):\n  File \"/usr/lib/python3.11/multiprocessing/spawn.py\", line 132, in "
+      "_main\n"
+      "    self = reduction.pickle.load(from_parent)\nEOFError: Ran out of input\n";
+  EXPECT_TRUE(OneEvent(ReadText(child, "rank0.log"), EventKind::exception).As<Raised>().of_parent);
+  const std::string file = OneFrame("load", "pickle.load(f)", "EOFError: Ran out of input");
+  EXPECT_FALSE(OneEvent(ReadText(file, "rank0.log"), EventKind::exception).As<Raised>().of_parent);
+}
+
+TEST(TorchLogTraceback, LibrariesOfWindowsAreNotTheUsersOwn) {
+  EXPECT_FALSE(IsUserFile("C:\\conda\\envs\\x\\lib\\site-packages\\torch\\nn\\modules\\module.py"));
+  EXPECT_FALSE(IsUserFile("C:\\conda\\envs\\x\\lib\\multiprocessing\\spawn.py"));
+  EXPECT_TRUE(IsUserFile("D:\\work\\lib\\models\\net.py"));
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/told_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "base/line_reader.h"
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+// "Hi all,", "Thanks!", nothing at all: no sentence, and no line of a log either.
+bool IsSmallTalk(std::string_view line) {
+  line = Trim(line);
+  return line.size() < 20 && std::all_of(line.begin(), line.end(), [](char c) {
+           return IsLetter(c) || c == ' ' || c == ',' || c == '!' || c == '.' || c == ':';
+         });
+}
+
+// "  - bursts of Xid 94, then a reset": an item of a list that somebody wrote.
+bool IsListedSentence(std::string_view line) {
+  const std::string_view text = Trim(line);
+  return (text.starts_with("- ") || text.starts_with("* ")) && IsSentence(ProseOf(line));
+}
+
+// "torchrun --nproc-per-node 8 train.py \", "    --tensor-parallel-size 2 \", "$ python train.py"
+bool IsCommand(std::string_view line) {
+  constexpr std::array<std::string_view, 10> kPrograms{"python", "python3",    "torchrun", "deepspeed", "accelerate",
+                                                       "mpirun", "horovodrun", "srun",     "sbatch",    "vllm"};
+  line = Trim(line);
+  if (line.starts_with("--") || line.ends_with(" \\")) return true;
+  TakeLiteral(line, "$ ");
+  const std::string_view word = TakeWord(line);
+  return std::find(kPrograms.begin(), kPrograms.end(), word) != kPrograms.end() && Contains(line, "--");
+}
+
+}  // namespace
+
+bool IsSentence(std::string_view line) {
+  line = Trim(line);
+  if (line.size() < 15 || line.size() > 2000) return false;
+  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*') return false;
+  size_t letters = 0, blanks = 0, marks = 0;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    letters += IsLetter(c) || (static_cast<unsigned char>(c) & 0x80u) != 0;
+    blanks += c == ' ';
+    const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
+    marks += !of_unit && std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos;
+  }
+  return blanks >= 3 && marks <= line.size() / 40 && letters * 100 >= line.size() * 60;
+}
+
+std::string ProseOf(std::string_view line) {
+  line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));
+  while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
+  if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
+    line.remove_prefix(3);
+  std::string out;
+  bool code = false;
+  while (!line.empty()) {
+    if (line[0] == '`') {
+      code = !code && line.find('`', 1) != std::string_view::npos;
+      line.remove_prefix(1);
+      continue;
+    }
+    const bool begins = out.empty() || out.back() == ' ';
+    const std::string_view word = line.substr(0, std::min(line.find(' '), line.size()));
+    if (!code && begins && (word.starts_with("--") || (word.find('=') > 1 && word.find('=') < word.size() - 1))) {
+      line.remove_prefix(word.size());
+      continue;
+    }
+    if (!code) out += line[0];
+    line.remove_prefix(1);
+  }
+  return out;
+}
+
+bool IsProse(std::string_view prose) {
+  const std::string_view words = Trim(prose);
+  return IsSentence(words) ||
+         (words.size() >= 8 && words.size() < 60 &&
+          std::all_of(
+              words.begin(), words.end(),
+              [](char c) { return IsLetter(c) || IsDigit(c) || c == ' ' || c == ',' || c == ':' || c == '.'; }) &&
+          std::count(words.begin(), words.end(), ' ') >= 2);
+}
+
+AroundTheLog::AroundTheLog(std::string_view bytes) : fenced_(Contains(bytes, "```")) {
+  if (fenced_) return;
+  LineReader reader(bytes);
+  std::string_view line;
+  while (reader.Next(&line)) {
+    if (IsSmallTalk(line) || IsCommand(line)) continue;
+    if (IsSentence(line) || IsListedSentence(line)) {
+      if (last_log_ == 0) top_ = reader.number();
+    } else {
+      last_log_ = reader.number();
+    }
+  }
+}
+
+bool AroundTheLog::Holds(std::string_view line, uint32_t number) {
+  if (!fenced_) return number <= top_ || number > last_log_;
+  if (Trim(line).starts_with("```")) inside_ = !inside_;
+  return !inside_;
+}
+
+}  // namespace tacet
