@@ -10,6 +10,7 @@
 #include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/told_chinese.h"
 #include "evidence/told_facts.h"
 #include "evidence/told_place.h"
 
@@ -51,8 +52,10 @@ bool HasFailedCode(std::string_view line) {
 // Words and hardly anything else: no brackets, times or assignments, and at least four words.
 bool IsSentence(std::string_view line) {
   line = Trim(line);
+  if (IsChineseSentence(line)) return true;
   if (line.size() < 15 || line.size() > 2000) return false;
-  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*') return false;
+  // "@name this happens ..." answers somebody.
+  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*' && line[0] != '@') return false;
   size_t letters = 0, blanks = 0, marks = 0;
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
@@ -161,7 +164,11 @@ bool StatesAHang(std::string_view part) {
                         "hang after",
                         "hang during",
                         "stuck",
+                        "stucked",
+                        "stucks",
+                        "hanged",
                         "freezes",
+                        "freezed",
                         "freeze",
                         "is frozen",
                         "froze",
@@ -231,7 +238,10 @@ bool MissesAnExpectation(std::string_view sentence) {
                             "should be", "should reach", "supposed to be", "lower than expected", "below what"});
   const bool fits =
       Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
-  return measures && misses && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
+  // "samples per second fall to 10", "it/s drops from 12 to 3"
+  const bool falls = HasAnyWord(sentence, {"falls to", "fall to", "fell to", "drops to", "drop to", "dropped to",
+                                           "falls from", "drops from", "dropped from"});
+  return measures && (misses || falls) && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
 }
 
 // Whether a part of the line states it, and the sentence it stands in is no question.
@@ -294,6 +304,16 @@ bool IsFigure(std::string_view text) {
   return at > fraction && (at == text.size() || (text[at] != '.' && text[at] != ':'));
 }
 
+// "### Error messages and logs", "**Error log**": the headings of a form that somebody filled in.
+bool IsHeading(std::string_view line) {
+  line = Trim(line);
+  const size_t marks = std::min(line.find_first_not_of('#'), line.size());
+  if (marks >= 2 && marks <= 6 && line.substr(marks).starts_with(' ')) return true;
+  if (!TakeLiteral(line, "**") || !line.ends_with("**") || line.size() > 60) return false;
+  line.remove_suffix(2);
+  return std::all_of(line.begin(), line.end(), [](char c) { return IsLetter(c) || c == ' ' || c == ':'; });
+}
+
 // "Error: ", "error: " before anything but a measure
 bool HasErrorWord(std::string_view line) {
   constexpr std::string_view kWord = "rror: ";
@@ -309,7 +329,7 @@ bool ReportsError(std::string_view line) {
   if (ContainsAny(
           line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Corrected"}))
     return false;
-  if (IsWarningOfPyTorch(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  if (IsWarningOfPyTorch(line) || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
   if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
                          "assertion fail", "FATAL", "Fatal error", "fatal error"}))
     return true;
@@ -322,6 +342,7 @@ bool ReportsError(std::string_view line) {
 }
 
 bool SaysItHangs(std::string_view line) {
+  if (ChineseSaysItHangs(line)) return true;
   const std::string prose = ProseOf(line);
   // Programs print short lines, too: only what a person marked up counts.
   if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
@@ -340,6 +361,7 @@ bool SaysItStops(std::string_view line) {
 }
 
 bool SaysItIsSlow(std::string_view line) {
+  if (ChineseSaysItIsSlow(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   const std::string low = Lowered(line);
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);

@@ -35,6 +35,34 @@ TEST(ToldWords, ASentenceSaysThatTheJobHangs) {
     EXPECT_TRUE(SaysItHangs(line)) << line;
 }
 
+TEST(ToldWords, ChineseSentencesAreReadAsWell) {
+  for (const char* line : {"两台机器都卡在了建立通信组之后，等了半个小时", "训练到第三个epoch就卡住，显存不变",
+                           "多机训练时程序一直没有反应，GPU利用率为0", "保存checkpoint时进程hang住"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"两张显卡在训练同一个模型，速度正常", "升级驱动之后不再卡住，训练正常", "如果卡住，请检查防火墙的设置",
+        "这样设置会卡住吗", "[INFO] 数据加载卡住，正在重试", "训练正常结束，没有任何问题"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+  EXPECT_TRUE(SaysItIsSlow("两机训练比单机慢很多，不知道原因"));
+  EXPECT_TRUE(SaysItIsSlow("多卡训练速度非常慢，每步要二十秒"));
+  EXPECT_FALSE(SaysItIsSlow("换了网卡以后速度恢复正常"));
+  EXPECT_FALSE(SaysItIsSlow("这样配置会不会变慢，请指教一下"));
+}
+
+TEST(ToldWords, HeadingsOfAFormReportNothing) {
+  for (const char* line : {"### Error messages and logs", "## What failed to run", "**Error log**", "**Error messages:**"})
+    EXPECT_FALSE(ReportsError(line)) << line;
+  EXPECT_TRUE(ReportsError("agent error: **no route** to 10.0.0.3"));
+}
+
+TEST(ToldWords, SomebodyIsAnsweredOrMisspells) {
+  EXPECT_TRUE(SaysItHangs("the second epoch stucked with the log below"));
+  EXPECT_TRUE(SaysItHangs("@someone with your patch it still freezes after ten steps"));
+  EXPECT_TRUE(SaysItIsSlow("@someone the job slows down after the first epoch on both nodes"));
+  EXPECT_TRUE(SaysItIsSlow("With the second node the throughput drops to 12 samples a second"));
+  EXPECT_FALSE(SaysItIsSlow("The loss drops to 0.3 after the first epoch on both nodes"));
+}
+
 TEST(ToldWords, AQuestionASuppositionOrALineOfALogDoesNot) {
   for (const char* line :
        {"Why does it hang with two nodes?", "It no longer hangs since the update of the driver",

@@ -82,6 +82,14 @@ LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
     return *code > 128 && *code < 160 ? AddPodEnd(line, name, 128 - *code, SignalName(*code - 128), out)
                                       : AddPodEnd(line, name, *code, "", out);
   }
+  // Back-off restarting failed container trainer in pod resnet-worker-0_team-a(8d68...)
+  // back-off 40s restarting failed container=trainer pod=resnet-worker-0_team-a(8d68...)
+  if (const auto container = After(line.text, "restarting failed container")) {
+    auto pod = After(*container, " in pod ");
+    if (!pod) pod = After(*container, " pod=");
+    const std::string_view name = pod ? pod->substr(0, pod->find_first_of("_ (\"")) : std::string_view();
+    return IsPodName(name) ? AddPodEnd(line, name, kNotTold, "CrashLoopBackOff", out) : LineUse::not_understood;
+  }
   std::string_view rest = Trim(line.text);
   const std::string_view name = TakeWord(rest), ready = TakeWord(rest), status = TakeWord(rest);
   if (!IsPodName(name) || !IsReadyCount(ready)) return LineUse::not_understood;
