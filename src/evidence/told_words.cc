@@ -13,59 +13,14 @@
 #include "evidence/told_chinese.h"
 #include "evidence/told_facts.h"
 #include "evidence/told_place.h"
+#include "evidence/told_sentence.h"
+#include "evidence/unread_error.h"
 
 namespace tacet {
 namespace {
 
 // Nobody writes sentences around more than this.
 constexpr size_t kMostTold = size_t{256} << 10;
-
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-// A word by itself: not "TORCH_NCCL_ASYNC_ERROR_HANDLING".
-bool HasBareWord(std::string_view text, std::string_view word) {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const char before = at == 0 ? ' ' : text[at - 1];
-    const char behind = at + word.size() < text.size() ? text[at + word.size()] : ' ';
-    if (!IsLetter(before) && before != '_' && !IsLetter(behind) && behind != '_') return true;
-  }
-  return false;
-}
-
-// "[W1210 11:04:01.455238000 TCPStore.cpp:347]", "[W socket.cpp:601]": PyTorch's own warnings.
-bool IsWarningOfPyTorch(std::string_view line) {
-  const auto rest = After(line, "[W");
-  return rest && !rest->empty() && (IsDigit((*rest)[0]) || (*rest)[0] == ' ');
-}
-
-// " exited with code 3", not " exited with code 0"
-bool HasFailedCode(std::string_view line) {
-  for (const std::string_view words : {"exited with code ", "exit code ", "exit status ", "exitcode: "}) {
-    const auto rest = After(line, words);
-    int64_t code = 0;
-    std::string_view number = rest.value_or("");
-    if (rest && TakeNumber(number, &code) && code != 0) return true;
-  }
-  return false;
-}
-
-// Words and hardly anything else: no brackets, times or assignments, and at least four words.
-bool IsSentence(std::string_view line) {
-  line = Trim(line);
-  if (IsChineseSentence(line)) return true;
-  if (line.size() < 15 || line.size() > 2000) return false;
-  // "@name this happens ..." answers somebody.
-  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*' && line[0] != '@') return false;
-  size_t letters = 0, blanks = 0, marks = 0;
-  for (size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    letters += IsLetter(c) || (static_cast<unsigned char>(c) & 0x80u) != 0;
-    blanks += c == ' ';
-    const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
-    marks += !of_unit && std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos;
-  }
-  return blanks >= 3 && marks <= line.size() / 40 && letters * 100 >= line.size() * 60;
-}
 
 // A poster's line without what is no prose: marks of lists and quotes in front, code in backticks, settings
 // (NCCL_P2P_DISABLE=1) and options (--nproc-per-node).
@@ -262,17 +217,6 @@ bool AnyPart(std::string_view low, bool (*states)(std::string_view part)) {
   return false;
 }
 
-// Its program does not go on behind such a line.
-bool EndsItsProgram(std::string_view line) {
-  return ContainsAny(line, {"BAD TERMINATION", "Assertion fail", "Assertion `", "assertion fail", "FATAL"});
-}
-
-// How a process ended, and the launcher's own words about it: what follows from an error.
-bool ReportsAnEnd(std::string_view line) {
-  return HasFailedCode(line) || ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION",
-                                                   "CrashLoopBackOff", "FAILED", "srun: error: "});
-}
-
 // "2026-11-16 18:52:17,062 train ERROR: ..." without its time.
 std::string_view WithoutTime(std::string_view line) {
   size_t end = 0, digits = 0;
@@ -294,52 +238,7 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
   event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
-// "class_error: 99.64", "val error: 0.231": a measure, and no address
-bool IsFigure(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size() && IsDigit(text[at])) ++at;
-  if (at == 0 || at >= text.size() || text[at] != '.') return false;
-  const size_t fraction = ++at;
-  while (at < text.size() && IsDigit(text[at])) ++at;
-  return at > fraction && (at == text.size() || (text[at] != '.' && text[at] != ':'));
-}
-
-// "### Error messages and logs", "**Error log**": the headings of a form that somebody filled in.
-bool IsHeading(std::string_view line) {
-  line = Trim(line);
-  const size_t marks = std::min(line.find_first_not_of('#'), line.size());
-  if (marks >= 2 && marks <= 6 && line.substr(marks).starts_with(' ')) return true;
-  if (!TakeLiteral(line, "**") || !line.ends_with("**") || line.size() > 60) return false;
-  line.remove_suffix(2);
-  return std::all_of(line.begin(), line.end(), [](char c) { return IsLetter(c) || c == ' ' || c == ':'; });
-}
-
-// "Error: ", "error: " before anything but a measure
-bool HasErrorWord(std::string_view line) {
-  constexpr std::string_view kWord = "rror: ";
-  for (size_t at = line.find(kWord); at != std::string_view::npos; at = line.find(kWord, at + 1))
-    if (!IsFigure(Trim(line.substr(at + kWord.size())))) return true;
-  return false;
-}
-
 }  // namespace
-
-bool ReportsError(std::string_view line) {
-  line = line.substr(0, 2000);
-  if (ContainsAny(
-          line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Corrected"}))
-    return false;
-  if (IsWarningOfPyTorch(line) || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
-  if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
-                         "assertion fail", "FATAL", "Fatal error", "fatal error"}))
-    return true;
-  if (HasFailedCode(line)) return true;
-  if (IsSentence(line)) return false;
-  const bool shaped =
-      HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") || HasErrorWord(line) ||
-      ContainsAny(line, {" Error ", "Failed to ", "failed to ", "failed: ", "failed with ", "timed out after "});
-  return shaped && !ContainsAny(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
-}
 
 bool SaysItHangs(std::string_view line) {
   if (ChineseSaysItHangs(line)) return true;

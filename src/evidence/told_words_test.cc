@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "evidence/unread_error.h"
+
 namespace tacet {
 namespace {
 
@@ -53,6 +55,23 @@ TEST(ToldWords, HeadingsOfAFormReportNothing) {
   for (const char* line : {"### Error messages and logs", "## What failed to run", "**Error log**", "**Error messages:**"})
     EXPECT_FALSE(ReportsError(line)) << line;
   EXPECT_TRUE(ReportsError("agent error: **no route** to 10.0.0.3"));
+}
+
+TEST(ToldWords, AProgramSaysWhyItEnds) {
+  for (const char* line :
+       {"F0825 11:10:33.595355   331 device.cc:592] Check failed: status == OK (7 vs. 0) no context on device 3",
+        "F20260825 11:10:33.595355   331 gid_table.h:59] Check failed: index < size",
+        "thread 'router' panicked at src/router/worker.rs:212:14:",
+        "panic: runtime error: index out of range [8] with length 8",
+        "[LightGBM] [Fatal] Socket recv error, Connection reset by peer (code: 104)"}) {
+    EXPECT_TRUE(ReportsError(line)) << line;
+    EXPECT_TRUE(EndsItsProgram(line)) << line;
+  }
+  for (const char* line :
+       {"I0825 11:10:33.595355   331 device.cc:592] 8 devices", "F0825 is the revision of the board",
+        "The main thread panicked at the sight of so many lines, and then it went on", "[LightGBM] [Info] 4 machines",
+        "F1234 10:00 meeting about the device.cc:59] change"})
+    EXPECT_FALSE(EndsItsProgram(line)) << line;
 }
 
 TEST(ToldWords, SomebodyIsAnsweredOrMisspells) {

@@ -241,7 +241,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       if (finding.evidence.size() < 3 &&
           (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
         finding.evidence.push_back(
-            CiteEvent(event, told                             ? "the GPU error of an unknown rank"
+            CiteEvent(event, told ? "the " + DeviceWord(event.maker) + " error of an unknown rank"
                              : event.Means(Meaning::in_prose) ? "said in the text around the log"
                              : event.Means(Meaning::reported) ? "the driver cannot reach this GPU"
                              : event.kind == EventKind::nvlink_error && event.As<Xid>().number >= 0
@@ -266,6 +266,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                              SubjectOf(facts.incident, *lead).host.empty()
                                                  ? "NCCL logs of all ranks with INIT lines (busId)"
                                                  : "NCCL logs of that host with INIT lines (busId)"});
+    if (lead->maker == GpuMaker::google && !answer.open.empty())
+      answer.open = {{"Which worker's TPU failed first?", "the logs of all workers, with times"}};
   } else {
     finding.confidence = Confidence::certain;
     // Buffers of different sizes make NCCL's own kernels run over their ends.

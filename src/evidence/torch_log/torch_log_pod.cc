@@ -9,6 +9,8 @@
 namespace tacet {
 namespace {
 
+constexpr int64_t kNotTold = 255;  // of a container whose code nobody tells
+
 bool IsPodName(std::string_view word) {
   return word.size() > 2 && word.size() < 254 &&
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos;
@@ -23,7 +25,9 @@ bool IsReadyCount(std::string_view word) {
 
 LineUse AddPodEnd(const LogLine& line, std::string_view pod, int64_t code, std::string_view how, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "pod " + std::string(pod));
-  if (!is_new) return LineUse::understood;
+  // Another line of the same end may tell the code.
+  if (!is_new && (record->value != kNotTold || code == kNotTold)) return LineUse::understood;
+  record->source = line.source;
   record->value = code;
   record->subject = how;
   record->host = Capped(pod, 200);
@@ -72,7 +76,6 @@ LineUse PodDescriptionReader::Read(const LogLine& line, RecordList& out) {
 // Kubeflow's operator: time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet
 // kubectl get pods: resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
 LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
-  constexpr int64_t kNotTold = 255;
   if (auto pod = After(line.text, "msg=\"Pod: ")) {
     std::string_view name = TakeWord(*pod);
     const auto code = IntAfter(*pod, "exited with code ");
