@@ -158,8 +158,7 @@ size_t FindLoggedRank(std::string_view line, size_t from) {
 std::vector<std::string> SplitAtLoggedRanks(std::string_view line) {
   std::vector<std::string> lines;
   size_t begin = 0;
-  for (size_t next = FindLoggedRank(line, 0); next != std::string_view::npos;
-       next = FindLoggedRank(line, next + 5)) {
+  for (size_t next = FindLoggedRank(line, 0); next != std::string_view::npos; next = FindLoggedRank(line, next + 5)) {
     // What stands before the first one is a part of its line: a label, a progress bar.
     if (begin == 0 && lines.empty()) next = FindLoggedRank(line, next + 5);
     if (next == std::string_view::npos) break;

@@ -33,10 +33,11 @@ bool SaysStuckSomewhere(std::string_view part) {
 }
 
 bool StatesAHangInChinese(std::string_view part) {
-  const bool says = SaysStuckSomewhere(part) || (Contains(part, "卡死") && !Contains(part, "显卡死")) ||
-                    ContainsAny(part, {"卡住", "挂起", "挂住", "挂死", "死锁", "假死", "夯住", "阻塞住", "hang住",
-                                       "hang 住", "hang在", "hang 在", "无响应", "没有响应", "没有反应", "没反应",
-                                       "不动了", "一动不动", "一直停在", "没有任何输出", "没有后续输出"});
+  const bool says =
+      SaysStuckSomewhere(part) || (Contains(part, "卡死") && !Contains(part, "显卡死")) ||
+      ContainsAny(part, {"卡住",     "挂起",   "挂住",    "挂死",     "死锁",     "假死",         "夯住",
+                         "阻塞住",   "hang住", "hang 住", "hang在",   "hang 在",  "无响应",       "没有响应",
+                         "没有反应", "没反应", "不动了",  "一动不动", "一直停在", "没有任何输出", "没有后续输出"});
   return says && !IsDoubtedInChinese(part);
 }
 
@@ -53,7 +54,6 @@ bool AnyChinesePart(std::string_view line, bool (*states)(std::string_view part)
     size_t end = rest.size(), width = 0;
     for (const std::string_view mark : kEnds)
       if (const size_t at = rest.find(mark); at < end) end = at, width = mark.size();
-    // A question of one word at its end is asked of the whole part.
     if (states(rest.substr(0, end))) return true;
     rest.remove_prefix(std::min(end + std::max<size_t>(width, 1), rest.size()));
   }
@@ -72,8 +72,12 @@ bool IsChineseSentence(std::string_view line) {
   return characters >= 6 && characters * kCharacterBytes * 10 >= line.size() * 4;
 }
 
-bool ChineseSaysItHangs(std::string_view line) { return IsChineseSentence(line) && AnyChinesePart(line, StatesAHangInChinese); }
+bool ChineseSaysItHangs(std::string_view line) {
+  return IsChineseSentence(line) && AnyChinesePart(line, StatesAHangInChinese);
+}
 
-bool ChineseSaysItIsSlow(std::string_view line) { return IsChineseSentence(line) && AnyChinesePart(line, StatesSlownessInChinese); }
+bool ChineseSaysItIsSlow(std::string_view line) {
+  return IsChineseSentence(line) && AnyChinesePart(line, StatesSlownessInChinese);
+}
 
 }  // namespace tacet

@@ -52,7 +52,8 @@ TEST(ToldWords, ChineseSentencesAreReadAsWell) {
 }
 
 TEST(ToldWords, HeadingsOfAFormReportNothing) {
-  for (const char* line : {"### Error messages and logs", "## What failed to run", "**Error log**", "**Error messages:**"})
+  for (const char* line :
+       {"### Error messages and logs", "## What failed to run", "**Error log**", "**Error messages:**"})
     EXPECT_FALSE(ReportsError(line)) << line;
   EXPECT_TRUE(ReportsError("agent error: **no route** to 10.0.0.3"));
 }
@@ -67,10 +68,9 @@ TEST(ToldWords, AProgramSaysWhyItEnds) {
     EXPECT_TRUE(ReportsError(line)) << line;
     EXPECT_TRUE(EndsItsProgram(line)) << line;
   }
-  for (const char* line :
-       {"I0825 11:10:33.595355   331 device.cc:592] 8 devices", "F0825 is the revision of the board",
-        "The main thread panicked at the sight of so many lines, and then it went on", "[LightGBM] [Info] 4 machines",
-        "F1234 10:00 meeting about the device.cc:59] change"})
+  for (const char* line : {"I0825 11:10:33.595355   331 device.cc:592] 8 devices", "F0825 is the revision of the board",
+                           "The main thread panicked at the sight of so many lines, and then it went on",
+                           "[LightGBM] [Info] 4 machines", "F1234 10:00 meeting about the device.cc:59] change"})
     EXPECT_FALSE(EndsItsProgram(line)) << line;
 }
 

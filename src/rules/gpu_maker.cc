@@ -45,7 +45,8 @@ void SayOfTpu(Finding& finding) {
       "The TPU's runtime reports that the chip halted or that its driver failed: a fault of the hardware, a check in "
       "the program that runs on it, or workers that run different programs. All other workers of the slice fail or "
       "wait because of it.";
-  finding.prevent = {"Save checkpoints often and restart automatically: one faulty chip ends the job of a whole slice."};
+  finding.prevent = {
+      "Save checkpoints often and restart automatically: one faulty chip ends the job of a whole slice."};
 }
 
 void SayOfAmd(Finding& finding) {

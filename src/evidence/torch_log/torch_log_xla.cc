@@ -130,9 +130,9 @@ LineUse ReadSlowCompile(const LogLine& line, RecordList& out) {
 // ... tpunetd_client.cc:311] Detected failure SLICE_FAILURE_CHIP_DRIVER_ERROR in session e6c8...; Start failure ...
 LineUse ReadTpuFault(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
-  const std::string_view words = Contains(text, "ore halted unexpectedly")             ? "core halted unexpectedly"
-                                 : Contains(text, "device halted prematurely")         ? "device halted prematurely"
-                                 : Contains(text, "FATAL ERROR !!!! for [/dev/accel")  ? "fatal error of the device"
+  const std::string_view words = Contains(text, "ore halted unexpectedly")               ? "core halted unexpectedly"
+                                 : Contains(text, "device halted prematurely")           ? "device halted prematurely"
+                                 : Contains(text, "FATAL ERROR !!!! for [/dev/accel")    ? "fatal error of the device"
                                  : Contains(text, "Detected failure SLICE_FAILURE_CHIP") ? "error of the chip"
                                                                                          : "";
   if (words.empty()) return LineUse::not_understood;
