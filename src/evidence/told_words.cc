@@ -82,11 +82,15 @@ bool HasAnyWord(std::string_view text, Words words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
 }
 
-// Supposed, asked, denied or over.
+// Supposed, asked or over.
+bool IsSupposed(std::string_view part) {
+  return Contains(part, "?") || HasAnyWord(part, {"no longer", "fixed", "solved", "avoid", "avoids", "if", "would",
+                                                  "could", "may", "might", "can", "should", "fix", "why", "how"});
+}
+
+// ... or denied.
 bool IsDoubted(std::string_view part) {
-  return Contains(part, "n't") || Contains(part, "?") ||
-         HasAnyWord(part, {"not", "no longer", "never", "fixed", "solved", "avoid", "avoids", "if", "would", "could",
-                           "may", "might", "can", "should", "fix", "why", "how"}) ||
+  return IsSupposed(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
          // "works without hanging" denies it, "hangs without this setting" does not.
          HasAnyWord(part, {"without hanging", "without a hang", "without hangs", "without any", "without stalls",
                            "without deadlock", "without deadlocks", "without getting stuck"});
@@ -107,8 +111,25 @@ bool HasWordBefore(std::string_view part, std::string_view word, Words behind) {
   return false;
 }
 
+// "the training won't move on", "it does not proceed": what is denied here is that the job goes on, and not that its
+// loss falls or that something is moved.
+bool DeniesProgress(std::string_view part) {
+  if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
+  if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
+  for (const std::string_view no : {"won't ", "wont ", "doesn't ", "does not ", "will not ", "never "})
+    if (const auto verb = After(part, no)) {
+      if (HasAnyWord(verb->substr(0, 20), {"proceed", "progress", "respond", "advance", "make progress"})) return true;
+      if (verb->starts_with("move") &&
+          HasWordBefore(*verb, "move",
+                        {"on", "forward", "further", "past", "beyond", "any", "anymore", "from", "since"}))
+        return true;
+    }
+  return false;
+}
+
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
+  if (DeniesProgress(part)) return true;
   const bool says =
       (HasWord(part, "for") && HasWord(part, "ever")) ||
       HasAnyWord(part, {"hangs",

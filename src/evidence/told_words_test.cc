@@ -74,6 +74,18 @@ TEST(ToldWords, AProgramSaysWhyItEnds) {
     EXPECT_FALSE(EndsItsProgram(line)) << line;
 }
 
+TEST(ToldWords, WhatDoesNotGoOnHangs) {
+  for (const char* line :
+       {"once in the second epoch, the training process won't move on and stuck for a long time",
+        "After the first evaluation it does not proceed, all GPUs at 100 %", "The bar is not moving since an hour"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"It does not proceed if the port is closed", "The files will not be moved to the other disk",
+        "Why does it not progress with two nodes?", "the learning rate doesn't change after the warmup",
+        "The loss does not move for ten thousand steps", "it does not move the weights to the second GPU"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+}
+
 TEST(ToldWords, SomebodyIsAnsweredOrMisspells) {
   EXPECT_TRUE(SaysItHangs("the second epoch stucked with the log below"));
   EXPECT_TRUE(SaysItHangs("@someone with your patch it still freezes after ten steps"));
