@@ -141,14 +141,49 @@ InnerTag FindTag(std::string_view line, size_t from) {
   return {};
 }
 
+// "[rank3]:[E723 01:58:45 ...": where PyTorch's logger begins a line, at or behind `from`.
+size_t FindLoggedRank(std::string_view line, size_t from) {
+  for (size_t at = line.find("]:[", from); at != std::string_view::npos; at = line.find("]:[", at + 3)) {
+    const size_t open = line.rfind("[rank", at);
+    if (open == std::string_view::npos || open < from || at <= open + 5 || at - open > 12) continue;
+    const std::string_view behind = line.substr(at + 3);
+    if (line.substr(open + 5, at - open - 5).find_first_not_of("0123456789") != std::string_view::npos) continue;
+    if (behind.size() < 2 || std::string_view("EWIF").find(behind[0]) == std::string_view::npos) continue;
+    if (IsDigit(behind[1]) || behind[1] == ' ') return open;
+  }
+  return std::string_view::npos;
+}
+
+// Lines that lost their ends, or that several ranks printed at once: "... timing out.[rank1]:[E723 ...".
+std::vector<std::string> SplitAtLoggedRanks(std::string_view line) {
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  for (size_t next = FindLoggedRank(line, 0); next != std::string_view::npos; next = FindLoggedRank(line, next + 5)) {
+    // What stands before the first one is a part of its line: a label, a progress bar.
+    if (begin == 0 && lines.empty()) next = FindLoggedRank(line, next + 5);
+    if (next == std::string_view::npos) break;
+    lines.emplace_back(line.substr(begin, next - begin));
+    begin = next;
+  }
+  lines.emplace_back(line.substr(begin));
+  return lines;
+}
+
+bool HasSeveralLoggedRanks(std::string_view line) {
+  const size_t first = FindLoggedRank(line, 0);
+  return first != std::string_view::npos && FindLoggedRank(line, first + 5) != std::string_view::npos;
+}
+
 }  // namespace
 
 bool HasInnerTags(std::string_view line) {
+  if (HasSeveralLoggedRanks(line)) return true;
   const size_t first = line.find("]<std");
   return first != std::string_view::npos && line.find("]<std", first + 5) != std::string_view::npos;
 }
 
 std::vector<std::string> SplitAtInnerTags(std::string_view line) {
+  if (HasSeveralLoggedRanks(line)) return SplitAtLoggedRanks(line);
   std::vector<std::string> lines(1);
   InnerTag tag = FindTag(line, 0);
   if (tag.end == 0) return {std::string(line)};

@@ -81,5 +81,15 @@ TEST(LauncherPrefix, TagsInsideALineAreTakenOut) {
   EXPECT_EQ(SplitAtInnerTags("x]<stdout>:y]<stderr>:z"), std::vector<std::string>{"x]<stdout>:y]<stderr>:z"});
 }
 
+TEST(LauncherPrefix, LinesOfPyTorchThatLostTheirEndsAreSplit) {
+  EXPECT_FALSE(HasInnerTags("[rank3]:[E723 01:58:45 x.cpp:1] timed out"));
+  EXPECT_FALSE(HasInnerTags("[rank3]: see [rank4]: both"));
+  const std::string glued =
+      "12/90 [00:10<01:05, 1.2s/it][rank3]:[E723 01:58 x] a. [rank3]:[E723 01:59 y] b[rank1]:[W x]";
+  EXPECT_TRUE(HasInnerTags(glued));
+  EXPECT_EQ(SplitAtInnerTags(glued), (std::vector<std::string>{"12/90 [00:10<01:05, 1.2s/it][rank3]:[E723 01:58 x] a. ",
+                                                               "[rank3]:[E723 01:59 y] b", "[rank1]:[W x]"}));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -58,7 +58,7 @@ Library LibraryOf(const Event& event) {
   const std::string_view result = event.As<NcclError>().result;
   if (event.Means(Meaning::of_ascend) || Contains(result, "HCCL")) return Library::hccl;
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
-  if (Contains(text, "CCOM WARN ")) return Library::neuron;
+  if (Contains(text, "CCOM WARN ") || Contains(result, "Neuron runtime")) return Library::neuron;
   if (Contains(result, "NVSHMEM") ||
       ContainsAny(text, {"nvshmem", "ibgda.cpp:", "ibrc.cpp:", "on the specified memory type", "connect EPS failed"}))
     return Library::nvshmem;
@@ -92,6 +92,9 @@ GpuMaker MakerOf(const Event& event) {
   if (ContainsAny(text, {"HIP error", "HIP failure", "HIP out of memory", "hipIpc", "hipError", "HSA_STATUS_ERROR",
                          "by GPU node-", "/hip/"}))
     return GpuMaker::amd;
+  if (ContainsAny(text, {"ore halted unexpectedly", "device halted prematurely", "FATAL ERROR !!!! for [/dev/accel",
+                         "SLICE_FAILURE_CHIP"}))
+    return GpuMaker::google;
   return ContainsAny(text, {"XPU out of memory", "XPU error"}) ? GpuMaker::intel : GpuMaker::not_told;
 }
 

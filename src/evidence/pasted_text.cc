@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -194,6 +197,35 @@ bool IsNumbered(const std::vector<std::string_view>& lines) {
   return filled >= 4 && in_order + 1 >= filled;  // of the first nothing can be said
 }
 
+// Which lines stand in a fenced block whose lines an earlier block has as well, whatever marks of a comment or a quote
+// stand before them.
+std::vector<bool> FindRepeatedBlocks(const std::vector<std::string_view>& lines) {
+  constexpr size_t kShortest = 40;  // what short blocks say may well be said twice
+  std::vector<bool> repeated(lines.size());
+  std::set<std::string> blocks;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!Trim(lines[i]).starts_with("```")) continue;
+    size_t end = i + 1;
+    std::string block;
+    for (; end < lines.size() && !Trim(lines[end]).starts_with("```"); ++end) {
+      std::string_view line = Trim(lines[end]);
+      while (!line.empty() && (line[0] == '#' || line[0] == '>' || line[0] == ' ')) line.remove_prefix(1);
+      if (!line.empty()) block += std::string(line) + '\n';
+    }
+    if (end == lines.size()) break;  // the fence is not closed
+    if (block.size() >= kShortest && !blocks.insert(std::move(block)).second)
+      std::fill(repeated.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                repeated.begin() + static_cast<std::ptrdiff_t>(end), true);
+    i = end;
+  }
+  return repeated;
+}
+
+bool HasRepeatedBlock(const std::vector<std::string_view>& lines) {
+  const std::vector<bool> repeated = FindRepeatedBlocks(lines);
+  return std::find(repeated.begin(), repeated.end(), true) != repeated.end();
+}
+
 bool IsIndented(const std::vector<std::string_view>& lines) {
   BlockFinder blocks;
   return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
@@ -211,8 +243,9 @@ std::string_view DescribeUndone(Paste paste) {
     case Paste::indented: return "Markdown around the lines was removed";
     case Paste::coloured: return "the rest of color codes was removed";
     case Paste::numbered: return "line numbers were removed";
-    case Paste::told: return "log lines were taken out of the sentences around them";
+    case Paste::told: return "log lines were taken out of the text around them";
     case Paste::wrapped: return "wrapped lines were joined";
+    case Paste::repeated: return "a block that was pasted twice is read once";
   }
   return "";
 }
@@ -227,6 +260,7 @@ Paste FindPaste(std::string_view bytes) {
   }
   if (quoted * 5 >= filled * 2 && quoted > 0) return Paste::quoted;
   if (IsEscaped(bytes)) return Paste::escaped;
+  if (HasRepeatedBlock(lines)) return Paste::repeated;
   if (HasLostColours(bytes)) return Paste::coloured;
   if (IsNumbered(lines)) return Paste::numbered;
   if (IsIndented(lines)) return Paste::indented;
@@ -240,7 +274,10 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
   std::string text;
   text.reserve(bytes.size());
   BlockFinder blocks;
-  for (const std::string_view line : lines) {
+  const std::vector<bool> repeated = FindRepeatedBlocks(lines);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = lines[i];
+    if (paste == Paste::repeated && !repeated[i]) text += line;
     if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
     if (paste == Paste::escaped) text += Unescaped(line);
     if (paste == Paste::indented) text += WithoutCell(line.substr(blocks.Indent(line)));

@@ -19,6 +19,7 @@ enum class Paste : uint8_t {
   numbered,  // "   12<tab>text", "12 | text"
   told,      // a line inside a sentence, in a text that holds no other line of a log
   wrapped,   // cut at one width, and gone on with on the next line
+  repeated,  // the same block between fences a second time, as in two fields of a form
 };
 
 // What UndoPaste does, for the user.

@@ -159,5 +159,14 @@ TEST(PastedText, JoinsMessagesThatEndInTheirMiddle) {
       "Rank 0 is running collective: A(1), but Rank 1 is running collective: CollectiveFingerPrint(x, y)\n\n\n\n\n");
 }
 
+TEST(PastedText, ABlockThatIsPastedTwiceCountsOnce) {
+  const std::string block = "[rank: 0] Seed set to 7\nInitializing distributed: GLOBAL_RANK: 0, MEMBER: 1/6\n";
+  const std::string again = "# [rank: 0] Seed set to 7\n# Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/6\n";
+  EXPECT_EQ(Clean("a form\n```\n" + block + "```\nlogs\n```\n" + again + "```\n"),
+            "a form\n```\n" + block + "```\nlogs\n```\n\n\n```\n");
+  const std::string other = "```\n" + block + "```\n```\n" + block + "and more\n```\n";
+  EXPECT_EQ(Clean(other), other) << "two nodes print different lines";
+}
+
 }  // namespace
 }  // namespace tacet

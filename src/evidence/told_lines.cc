@@ -7,6 +7,7 @@
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/told_chinese.h"
 
 namespace tacet {
 namespace {
@@ -40,8 +41,10 @@ bool IsCommand(std::string_view line) {
 
 bool IsSentence(std::string_view line) {
   line = Trim(line);
+  if (IsChineseSentence(line)) return true;
   if (line.size() < 15 || line.size() > 2000) return false;
-  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*') return false;
+  // "@name this happens ..." answers somebody.
+  if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*' && line[0] != '@') return false;
   size_t letters = 0, blanks = 0, marks = 0;
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];

@@ -10,43 +10,18 @@
 #include "base/advice.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/told_chinese.h"
 #include "evidence/told_error.h"
 #include "evidence/told_facts.h"
 #include "evidence/told_lines.h"
 #include "evidence/told_place.h"
+#include "evidence/unread_error.h"
 
 namespace tacet {
 namespace {
 
 // Nobody writes sentences around more than this.
 constexpr size_t kMostTold = size_t{256} << 10;
-
-// A word by itself: not "TORCH_NCCL_ASYNC_ERROR_HANDLING".
-bool HasBareWord(std::string_view text, std::string_view word) {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const char before = at == 0 ? ' ' : text[at - 1];
-    const char behind = at + word.size() < text.size() ? text[at + word.size()] : ' ';
-    if (!IsLetter(before) && before != '_' && !IsLetter(behind) && behind != '_') return true;
-  }
-  return false;
-}
-
-// "[W1210 11:04:01.455238000 TCPStore.cpp:347]", "[W socket.cpp:601]": PyTorch's own warnings.
-bool IsWarningOfPyTorch(std::string_view line) {
-  const auto rest = After(line, "[W");
-  return rest && !rest->empty() && (IsDigit((*rest)[0]) || (*rest)[0] == ' ');
-}
-
-// " exited with code 3", not " exited with code 0"
-bool HasFailedCode(std::string_view line) {
-  for (const std::string_view words : {"exited with code ", "exit code ", "exit status ", "exitcode: "}) {
-    const auto rest = After(line, words);
-    int64_t code = 0;
-    std::string_view number = rest.value_or("");
-    if (rest && TakeNumber(number, &code) && code != 0) return true;
-  }
-  return false;
-}
 
 std::string Lowered(std::string_view text) {
   std::string out(text.substr(0, 2000));
@@ -70,11 +45,15 @@ bool HasAnyWord(std::string_view text, Words words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
 }
 
-// Supposed, asked, denied or over.
+// Supposed, asked or over.
+bool IsSupposed(std::string_view part) {
+  return Contains(part, "?") || HasAnyWord(part, {"no longer", "fixed", "solved", "avoid", "avoids", "if", "would",
+                                                  "could", "may", "might", "can", "should", "fix", "why", "how"});
+}
+
+// ... or denied.
 bool IsDoubted(std::string_view part) {
-  return Contains(part, "n't") || Contains(part, "?") ||
-         HasAnyWord(part, {"not", "no longer", "never", "fixed", "solved", "avoid", "avoids", "if", "would", "could",
-                           "may", "might", "can", "should", "fix", "why", "how"}) ||
+  return IsSupposed(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
          // "works without hanging" denies it, "hangs without this setting" does not.
          HasAnyWord(part, {"without hanging", "without a hang", "without hangs", "without any", "without stalls",
                            "without deadlock", "without deadlocks", "without getting stuck"});
@@ -95,8 +74,25 @@ bool HasWordBefore(std::string_view part, std::string_view word, Words behind) {
   return false;
 }
 
+// "the training won't move on", "it does not proceed": what is denied here is that the job goes on, and not that its
+// loss falls or that something is moved.
+bool DeniesProgress(std::string_view part) {
+  if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
+  if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
+  for (const std::string_view no : {"won't ", "wont ", "doesn't ", "does not ", "will not ", "never "})
+    if (const auto verb = After(part, no)) {
+      if (HasAnyWord(verb->substr(0, 20), {"proceed", "progress", "respond", "advance", "make progress"})) return true;
+      if (verb->starts_with("move") &&
+          HasWordBefore(*verb, "move",
+                        {"on", "forward", "further", "past", "beyond", "any", "anymore", "from", "since"}))
+        return true;
+    }
+  return false;
+}
+
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
+  if (DeniesProgress(part)) return true;
   const bool says =
       (HasWord(part, "for") && HasWord(part, "ever")) ||
       HasAnyWord(part, {"hangs",
@@ -109,7 +105,9 @@ bool StatesAHang(std::string_view part) {
                         "stuck",
                         "stucks",
                         "stucked",
+                        "hanged",
                         "freezes",
+                        "freezed",
                         "freeze",
                         "is frozen",
                         "froze",
@@ -190,7 +188,10 @@ bool MissesAnExpectation(std::string_view sentence) {
                             "gets only",    "get only",     "only get",     "only gets",      "drops to only"});
   const bool fits =
       Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
-  return measures && misses && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
+  // "samples per second fall to 10", "it/s drops from 12 to 3"
+  const bool falls = HasAnyWord(sentence, {"falls to", "fall to", "fell to", "drops to", "drop to", "dropped to",
+                                           "falls from", "drops from", "dropped from"});
+  return measures && (misses || falls) && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
 }
 
 // "it stucks here and how to solve this?": what is asked is another sentence.
@@ -220,17 +221,6 @@ bool AnyPart(std::string_view line, bool (*states)(std::string_view part)) {
   return false;
 }
 
-// Its program does not go on behind such a line.
-bool EndsItsProgram(std::string_view line) {
-  return ContainsAny(line, {"BAD TERMINATION", "Assertion fail", "Assertion `", "assertion fail", "FATAL"});
-}
-
-// How a process ended, and the launcher's own words about it: what follows from an error.
-bool ReportsAnEnd(std::string_view line) {
-  return HasFailedCode(line) || ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION",
-                                                   "CrashLoopBackOff", "FAILED", "srun: error: "});
-}
-
 // "2026-11-16 18:52:17,062 train ERROR: ..." without its time.
 std::string_view WithoutTime(std::string_view line) {
   size_t end = 0, digits = 0;
@@ -252,44 +242,10 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
   event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
-// "class_error: 99.64", "val error: 0.231": a measure, and no address
-bool IsFigure(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size() && IsDigit(text[at])) ++at;
-  if (at == 0 || at >= text.size() || text[at] != '.') return false;
-  const size_t fraction = ++at;
-  while (at < text.size() && IsDigit(text[at])) ++at;
-  return at > fraction && (at == text.size() || (text[at] != '.' && text[at] != ':'));
-}
-
-// "Error: ", "error: " before anything but a measure
-bool HasErrorWord(std::string_view line) {
-  constexpr std::string_view kWord = "rror: ";
-  for (size_t at = line.find(kWord); at != std::string_view::npos; at = line.find(kWord, at + 1))
-    if (!IsFigure(Trim(line.substr(at + kWord.size())))) return true;
-  return false;
-}
-
 }  // namespace
 
-bool ReportsError(std::string_view line) {
-  line = line.substr(0, 2000);
-  if (ContainsAny(
-          line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Corrected"}))
-    return false;
-  if (IsWarningOfPyTorch(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
-  if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
-                         "assertion fail", "FATAL", "Fatal error", "fatal error"}))
-    return true;
-  if (HasFailedCode(line)) return true;
-  if (IsSentence(line)) return false;
-  const bool shaped =
-      HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") || HasErrorWord(line) ||
-      ContainsAny(line, {" Error ", "Failed to ", "failed to ", "failed: ", "failed with ", "timed out after "});
-  return shaped && !ContainsAny(line, {"error: 0", "errors: 0", "Error: 0", "error: None", "failed=0"});
-}
-
 bool SaysItHangs(std::string_view line) {
+  if (ChineseSaysItHangs(line)) return true;
   const std::string prose = ProseOf(line);
   // Programs print short lines, too: only what a person marked up counts.
   if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
@@ -308,6 +264,7 @@ bool SaysItStops(std::string_view line) {
 }
 
 bool SaysItIsSlow(std::string_view line) {
+  if (ChineseSaysItIsSlow(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   const std::string low = Lowered(line);
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);

@@ -7,10 +7,6 @@
 
 namespace tacet {
 
-// A line of a program that reports an error, by its shape alone: "ERROR: ...", "Assertion failed", "exited with code
-// 3". Not a line that says itself that it is less ("INFO", "WARNING"), and not a sentence.
-bool ReportsError(std::string_view line);
-
 // A sentence of whoever pasted the text, saying that the job stands still: "it hangs after two epochs". Not one that
 // asks, supposes or denies it.
 bool SaysItHangs(std::string_view line);

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "evidence/unread_error.h"
+
 namespace tacet {
 namespace {
 
@@ -33,6 +35,63 @@ TEST(ToldWords, ASentenceSaysThatTheJobHangs) {
                            "stays like this for ever, GPUs at 100 %", "The job gets stuck at the first barrier",
                            "4 nodes, 32 GPUs. Freezes after 1 to 3 epochs, always: rank0 sits in the loader"})
     EXPECT_TRUE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, ChineseSentencesAreReadAsWell) {
+  for (const char* line : {"两台机器都卡在了建立通信组之后，等了半个小时", "训练到第三个epoch就卡住，显存不变",
+                           "多机训练时程序一直没有反应，GPU利用率为0", "保存checkpoint时进程hang住"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"两张显卡在训练同一个模型，速度正常", "升级驱动之后不再卡住，训练正常", "如果卡住，请检查防火墙的设置",
+        "这样设置会卡住吗", "[INFO] 数据加载卡住，正在重试", "训练正常结束，没有任何问题"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+  EXPECT_TRUE(SaysItIsSlow("两机训练比单机慢很多，不知道原因"));
+  EXPECT_TRUE(SaysItIsSlow("多卡训练速度非常慢，每步要二十秒"));
+  EXPECT_FALSE(SaysItIsSlow("换了网卡以后速度恢复正常"));
+  EXPECT_FALSE(SaysItIsSlow("这样配置会不会变慢，请指教一下"));
+}
+
+TEST(ToldWords, HeadingsOfAFormReportNothing) {
+  for (const char* line :
+       {"### Error messages and logs", "## What failed to run", "**Error log**", "**Error messages:**"})
+    EXPECT_FALSE(ReportsError(line)) << line;
+  EXPECT_TRUE(ReportsError("agent error: **no route** to 10.0.0.3"));
+}
+
+TEST(ToldWords, AProgramSaysWhyItEnds) {
+  for (const char* line :
+       {"F0825 11:10:33.595355   331 device.cc:592] Check failed: status == OK (7 vs. 0) no context on device 3",
+        "F20260825 11:10:33.595355   331 gid_table.h:59] Check failed: index < size",
+        "thread 'router' panicked at src/router/worker.rs:212:14:",
+        "panic: runtime error: index out of range [8] with length 8",
+        "[LightGBM] [Fatal] Socket recv error, Connection reset by peer (code: 104)"}) {
+    EXPECT_TRUE(ReportsError(line)) << line;
+    EXPECT_TRUE(EndsItsProgram(line)) << line;
+  }
+  for (const char* line : {"I0825 11:10:33.595355   331 device.cc:592] 8 devices", "F0825 is the revision of the board",
+                           "The main thread panicked at the sight of so many lines, and then it went on",
+                           "[LightGBM] [Info] 4 machines", "F1234 10:00 meeting about the device.cc:59] change"})
+    EXPECT_FALSE(EndsItsProgram(line)) << line;
+}
+
+TEST(ToldWords, WhatDoesNotGoOnHangs) {
+  for (const char* line :
+       {"once in the second epoch, the training process won't move on and stuck for a long time",
+        "After the first evaluation it does not proceed, all GPUs at 100 %", "The bar is not moving since an hour"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"It does not proceed if the port is closed", "The files will not be moved to the other disk",
+        "Why does it not progress with two nodes?", "the learning rate doesn't change after the warmup",
+        "The loss does not move for ten thousand steps", "it does not move the weights to the second GPU"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, SomebodyIsAnsweredOrMisspells) {
+  EXPECT_TRUE(SaysItHangs("the second epoch stucked with the log below"));
+  EXPECT_TRUE(SaysItHangs("@someone with your patch it still freezes after ten steps"));
+  EXPECT_TRUE(SaysItIsSlow("@someone the job slows down after the first epoch on both nodes"));
+  EXPECT_TRUE(SaysItIsSlow("With the second node the throughput drops to 12 samples a second"));
+  EXPECT_FALSE(SaysItIsSlow("The loss drops to 0.3 after the first epoch on both nodes"));
 }
 
 TEST(ToldWords, AQuestionASuppositionOrALineOfALogDoesNot) {

@@ -162,7 +162,7 @@ enum class Meaning : uint8_t {
 enum class Library : uint8_t { not_told, hccl, oneccl, jax, tensorflow, paddle, mpi, neuron, server, nvshmem };
 
 // Whose GPU it is, by the words of a message: tools and settings of one maker are of no use for another's.
-enum class GpuMaker : uint8_t { not_told, amd, intel };
+enum class GpuMaker : uint8_t { not_told, amd, intel, google };
 
 // What As() answers where another payload is held.
 template <class T>

@@ -87,6 +87,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
         "memory errors.",
         "A timeout or an exception of a core is mostly of the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 shows "
         "which; if different programs fail on the same device, drain the node."};
+  if (MakerOfGpus(incident, lead) == GpuMaker::google) return TpuSteps();
   if (MakerOfGpus(incident, lead) == GpuMaker::amd)
     return IsOfAKernel(lead) || lead.Means(Meaning::illegal_access) ? AmdKernelSteps() : AmdDeviceSteps();
   const std::string& words = by_nccl ? lead.As<Warning>().object : lead.As<CudaError>().words;
@@ -241,7 +242,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       if (finding.evidence.size() < 3 &&
           (finding.evidence.empty() || finding.evidence.back().source.line != event.source.line))
         finding.evidence.push_back(
-            CiteEvent(event, told                             ? "the GPU error of an unknown rank"
+            CiteEvent(event, told ? "the " + DeviceWord(event.maker) + " error of an unknown rank"
                              : event.Means(Meaning::in_prose) ? "said in the text around the log"
                              : event.Means(Meaning::reported) ? "the driver cannot reach this GPU"
                              : event.kind == EventKind::nvlink_error && event.As<Xid>().number >= 0
@@ -267,6 +268,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                                              SubjectOf(facts.incident, *lead).host.empty()
                                                  ? "NCCL logs of all ranks with INIT lines (busId)"
                                                  : "NCCL logs of that host with INIT lines (busId)"});
+    if (lead->maker == GpuMaker::google && !answer.open.empty())
+      answer.open = {{"Which worker's TPU failed first?", "the logs of all workers, with times"}};
   } else {
     finding.confidence = Confidence::certain;
     // Buffers of different sizes make NCCL's own kernels run over their ends.
@@ -318,7 +321,8 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   }
   // The driver names the device; the process it names may be a tool that merely asked it.
   const bool placed = lead->kind == EventKind::xid || lead->kind == EventKind::nvlink_error;
-  std::string who = "the GPU of " + RankWords(finding.ranks);
+  const std::string device = DeviceWord(lead->maker);
+  std::string who = "the " + device + " of " + RankWords(finding.ranks);
   const std::string pci = placed ? PciOfIncident(facts, *lead) : std::string();
   if (const std::string host = SubjectOf(facts.incident, *lead).host;
       !pci.empty() && (finding.ranks.empty() || (lead == reason && finding.ranks.size() > 1)))
@@ -329,9 +333,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                ? " (process " + std::to_string(lead->pid) + (fault.process.empty() ? "" : ", " + fault.process) + ")"
                : "");
   else if (finding.ranks.empty() && !SubjectOf(facts.incident, *lead).known())
-    who = "a GPU";
+    who = "a " + device;
   else if (finding.ranks.empty())
-    who = "the GPU of " + SubjectWords(SubjectOf(facts.incident, *lead));
+    who = "the " + device + " of " + SubjectWords(SubjectOf(facts.incident, *lead));
   const bool quoted = lead->kind == EventKind::cuda_error || lead->kind == EventKind::nccl_warning;
   finding.headline = who + (quoted ? " failed with '" + what + "'" : " reports " + what) +
                      (elsewhere               ? "; nothing shows that it belonged to a job"
@@ -360,6 +364,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       reason && reason->kind == EventKind::pcie_error ? LostLinkSteps(*reason) : GpuAdvice(facts.incident, *lead);
   if (MakerOfGpus(facts.incident, *lead) == GpuMaker::amd || (lead->kind == EventKind::xid && fault.number == 0))
     SayOfAmd(finding);
+  if (lead->maker == GpuMaker::google) SayOfTpu(finding);
   // What makes it a hang, where only the fault itself is told so far.
   if (const Event* told = facts.analyses.end.told; finding.status == Status::hang && finding.ranks.empty() && told &&
                                                    told->kind == EventKind::watchdog_timeout && told != lead) {

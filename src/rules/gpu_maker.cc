@@ -28,6 +28,27 @@ std::vector<std::string> AmdDeviceSteps() {
       "AMD_SERIALIZE_KERNEL=3."};
 }
 
+std::vector<std::string> TpuSteps() {
+  return {
+      "Find the first worker that reports it (the logs of all workers, by time): the chip is named as host and place "
+      "(tpu31:pe4:3); the other workers fail because of it.",
+      "Start the job again; if the same host fails again, recreate the slice or the node, so that the job gets other "
+      "hardware, and report it to the provider.",
+      "If the same program halts on different hosts: see that all workers run the same code and the same versions of "
+      "libtpu and of jax or torch_xla, and look at the operation (HLO) that the message names."};
+}
+
+std::string DeviceWord(GpuMaker maker) { return maker == GpuMaker::google ? "TPU" : "GPU"; }
+
+void SayOfTpu(Finding& finding) {
+  finding.explanation =
+      "The TPU's runtime reports that the chip halted or that its driver failed: a fault of the hardware, a check in "
+      "the program that runs on it, or workers that run different programs. All other workers of the slice fail or "
+      "wait because of it.";
+  finding.prevent = {
+      "Save checkpoints often and restart automatically: one faulty chip ends the job of a whole slice."};
+}
+
 void SayOfAmd(Finding& finding) {
   finding.explanation =
       "The driver (amdgpu) or HIP reports a device error: a memory error, a broken link between GPUs, a device that "

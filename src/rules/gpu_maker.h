@@ -16,7 +16,13 @@ GpuMaker MakerOfGpus(const Incident& incident, const Event& event);
 std::vector<std::string> AmdKernelSteps();
 // ... a device that the driver had to reset, ...
 std::vector<std::string> AmdDeviceSteps();
-// What is true of faults of AMD's GPUs in general.
+// ... and on TPUs.
+std::vector<std::string> TpuSteps();
+// "GPU", or "TPU" where the messages are of one.
+std::string DeviceWord(GpuMaker maker);
+// What is true of faults of TPUs, ...
+void SayOfTpu(Finding& finding);
+// ... and of AMD's GPUs in general.
 void SayOfAmd(Finding& finding);
 // ... GPUs that cannot reach each other's memory.
 std::vector<std::string> AmdPeerSteps();

@@ -85,6 +85,13 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
               "See which providers libfabric has: fi_info -l; set FI_PROVIDER_PATH to theirs, or choose one with "
               "FI_PROVIDER (tcp as a test).",
               "Run again with CCL_LOG_LEVEL=info, and source the same oneAPI environment on all hosts."};
+    case Library::neuron:
+      return {
+          "Read the lines of this process above the error (NEURON_RT_LOG_LEVEL=INFO shows more): the first ERROR line "
+          "names the call that failed.",
+          "See that runtime, driver and compiler fit each other and are the same on all hosts (neuron-ls, dpkg -l | "
+          "grep neuron).",
+          "Look at the devices: neuron-top, and the kernel log (dmesg -T | grep -i neuron)."};
     case Library::nvshmem:
       return {"Run again with NVSHMEM_DEBUG=INFO: the lines above the error then name the adapter and the call.",
               "Check that the adapters are visible to the process (ibv_devinfo), and restrict NVSHMEM to those of the "

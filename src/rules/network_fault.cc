@@ -133,7 +133,7 @@ std::string ConnectWords(const Event& lead, const ToldEvents& told) {
 // A call on the host itself fails, before anything is sent.
 std::string DeviceSetupWords(const ToldEvents& told) {
   return "the network device cannot be set up in " + TellerWords(told) +
-         ": a call to libfabric on its own host fails, before anything is sent" + RankUnknownWords(told);
+         ": a call to its network library fails on its own host, before anything is sent" + RankUnknownWords(told);
 }
 
 // " got no answer from peer 10.0.3.7"

@@ -74,6 +74,7 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
   TakeNote(diagnosis, finding);
   diagnosis.status = finding.status;
   diagnosis.confidence = finding.confidence;
+  if (diagnosis.headline.ends_with('.')) diagnosis.headline.pop_back();
   diagnosis.headline += slow
                             ? "; the text around the log says that it is slow"
                             : "; the text around the log says that it stops; the lines do not show whether it ended or "

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "base/text_scan.h"
@@ -286,6 +288,16 @@ void NcclLogImport::NoteProxyRank(const NcclLogLine& line, uint32_t speaker) {
     known = static_cast<int32_t>(rank);
 }
 
+// The last line of a paste may be cut: "NCCL WARN Fa" below "NCCL WARN Failed to open libibverbs.so[.1]".
+static bool IsCutWarning(std::string_view message, const std::vector<Event>& events) {
+  constexpr size_t kLongest = 40;
+  message = Trim(message);
+  return message.size() < kLongest && std::any_of(events.begin(), events.end(), [&](const Event& event) {
+           return event.kind == EventKind::nccl_warning && event.text.size() > message.size() &&
+                  event.text.starts_with(message);
+         });
+}
+
 NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_info_level) {
   const std::string_view message = line.message;
   const NcclWarning* warning = at_info_level ? ClassifyInfoWarning(message) : &ClassifyWarning(message);
@@ -313,6 +325,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   if (repeated.kept > 0 && repeated.first_event < out_.events.size())
     ++out_.events[repeated.first_event].Make<Warning>().times;
   if (repeated.kept >= kWarningsKept) return Use::understood;
+  if (warning->id == "other" && IsCutWarning(message, out_.events)) return Use::understood;
   if (repeated.kept++ == 0) repeated.first_event = static_cast<uint32_t>(out_.events.size());
   const NcclWarningNumbers numbers = ParseWarningNumbers(*warning, message);
   Event* event = AddEvent(EventKind::nccl_warning, line, speaker);

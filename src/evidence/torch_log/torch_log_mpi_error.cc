@@ -58,7 +58,7 @@ void SplitHostPid(std::string_view text, std::string_view* host, int64_t* pid) {
 // Abort(1734410) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Bcast: Message truncated, error stack:
 // Rank 3 [Tue Mar 12 10:00:00 2024] [c0-0c0s1n2] Fatal error in PMPI_Bcast: Invalid root, error stack:
 // flux-shell[0]: FATAL: MPI_Abort: Fatal error in PMPI_Bcast:
-LineUse ReadFatalError(const LogLine& line, RecordList& out) {
+LineUse ReadFatalError(const LogLine& line, RecordList& out, TorchLogRecord** stack) {
   const auto call = After(line.text, "Fatal error in ");
   if (!call) return LineUse::not_understood;
   const size_t colon = call->find(':');
@@ -71,8 +71,26 @@ LineUse ReadFatalError(const LogLine& line, RecordList& out) {
     rank = IntAfter<int32_t>(line.text, "Rank ").value_or(-1);
   std::string_view words = Trim(call->substr(colon + 1));
   words = words.substr(0, words.find(", error stack"));
-  AddMpiError(line, call->substr(0, colon), words, rank, out);
+  TorchLogRecord* record = AddMpiError(line, call->substr(0, colon), words, rank, out);
+  *stack = Contains(*call, ", error stack") ? record : nullptr;
   return LineUse::understood;
+}
+
+// "MPIDI_OFI_handle_cq_error(1075): OFI poll failed (...)" -> the words, which most of the calls lack
+bool TakeStackLine(std::string_view text, std::string_view* words) {
+  text = Trim(text);
+  const size_t open = text.find('(');
+  if (open == std::string_view::npos || open == 0 || open > 80) return false;
+  for (const char c : text.substr(0, open))
+    if (!IsDigit(c) && c != '_' && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')) return false;
+  text.remove_prefix(open + 1);
+  int64_t place = 0;
+  if (!TakeNumber(text, &place) || !TakeLiteral(text, ")")) return false;
+  while (TakeLiteral(text, ".")) {
+  }
+  if (!TakeLiteral(text, ":")) return false;
+  *words = Trim(text);
+  return true;
 }
 
 // ERROR on proc 71: Out of range atoms - cannot compute (../src/pppm.cpp:1927)
@@ -200,8 +218,20 @@ LineUse MpiErrorReader::ReadBlock(const LogLine& line, RecordList& out) {
   return LineUse::ignored;
 }
 
+LineUse MpiErrorReader::ReadErrorStack(const LogLine& line) {
+  std::string_view words;
+  if (!TakeStackLine(line.text, &words)) {
+    stack_ = nullptr;
+    return LineUse::not_understood;
+  }
+  // The outermost repeats the call with its arguments.
+  if (!words.empty() && !words.starts_with("MPI_")) stack_->text = stack_head_ + ": " + Capped(words, 300);
+  return LineUse::understood;
+}
+
 LineUse MpiErrorReader::Read(const LogLine& line, RecordList& out) {
   if (backtrace_.Read(line.text)) return LineUse::understood;
+  if (stack_ != nullptr && ReadErrorStack(line) != LineUse::not_understood) return LineUse::understood;
   if (!line.has(Keyword::mpi_error) && !line.has(Keyword::mpi_detail)) return LineUse::not_understood;
   if (const LineUse use = ReadAbort(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadBlock(line, out); use != LineUse::not_understood) return use;
@@ -224,7 +254,9 @@ LineUse MpiErrorReader::Read(const LogLine& line, RecordList& out) {
   if (!line.has(Keyword::mpi_error)) return LineUse::not_understood;
   if (const LineUse use = ReadCaughtSignal(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadErrorOnProc(line, out); use != LineUse::not_understood) return use;
-  return ReadFatalError(line, out);
+  const LineUse use = ReadFatalError(line, out, &stack_);
+  if (stack_ != nullptr) stack_head_ = stack_->text;
+  return use;
 }
 
 }  // namespace tacet

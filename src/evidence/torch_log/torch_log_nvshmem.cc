@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_nvshmem.h"
 
+#include <string>
 #include <string_view>
 
 #include "base/text_scan.h"
@@ -15,7 +16,9 @@ namespace {
 // connect EPS failed: what follows from it, on a line of its own
 LineUse ReadConnection(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
-  const bool verbs = Contains(text, "non-zero status: ") && Contains(text, "ibv_modify_qp failed");
+  // The place in the source and the call may stand on lines of their own.
+  const bool alone = Trim(text) == "ibv_modify_qp failed";
+  const bool verbs = alone || (Contains(text, "non-zero status: ") && Contains(text, "ibv_modify_qp failed"));
   const bool device = Contains(text, "mlx5dv_devx_obj_modify for ") && Contains(text, "_QP");
   if (!verbs && !device && !ContainsAny(text, {"connect EPS failed", "ep_connect failed", "setup connections failed"}))
     return LineUse::not_understood;
@@ -66,11 +69,29 @@ LineUse ReadStart(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// DeepEP timeout check failed: rank = 6, thread = 0, value = 0)
+// DeepEP combine NVL receiver timeout, channel: 5, rank: 3, src NVL rank: 0, ...
+// A kernel gave up waiting for a peer: who says it waits.
+LineUse ReadExpertWait(const LogLine& line, RecordList& out) {
+  const auto words = After(line.text, "DeepEP ");
+  if (!words || !Contains(*words, "timeout")) return LineUse::not_understood;
+  auto rank = IntAfter<int32_t>(*words, ", rank: ");
+  if (!rank) rank = IntAfter<int32_t>(*words, ": rank = ");
+  const auto [record, is_new] =
+      out.AddOnce(TorchLogKind::watchdog_timeout, line, "deepep" + std::to_string(rank.value_or(-1)));
+  record->repeats = 1;  // every thread and channel says it
+  if (!is_new) return LineUse::understood;
+  if (rank && *rank >= 0) record->rank = *rank;
+  record->text = Capped(Trim(line.text), 600);
+  return LineUse::understood;
+}
+
 }  // namespace
 
 LineUse ReadNvshmem(const LogLine& line, RecordList& out) {
   if (const LineUse use = ReadConnection(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadAdapter(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadExpertWait(line, out); use != LineUse::not_understood) return use;
   return ReadStart(line, out);
 }
 

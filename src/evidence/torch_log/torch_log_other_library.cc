@@ -68,6 +68,12 @@ void TakeUcxSpeaker(std::string_view text, TorchLogRecord& record) {
   record.pid = pid;
 }
 
+// node7.30734PSM2 can't open hfi unit: -1 (err=23)
+// PSM2 was unable to open an endpoint. Please make sure that the network link is active on the node ...
+bool TellsUnopenedDevice(std::string_view text) {
+  return ContainsAny(text, {"PSM2 can't open hfi unit", "PSM2 was unable to open an endpoint"});
+}
+
 // libfabric:85:1747242728::core:core:fi_getinfo_():1392<warn> fi_getinfo: provider efa output empty list
 // fi_getinfo: -61 (No data available), as fi_info prints it
 LineUse ReadNoProvider(const LogLine& line, RecordList& out) {
@@ -101,15 +107,22 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
       Contains(text, "NET/OFI ") && (Contains(text, "RC: -") || Contains(text, " completed with error. RC: "));
   const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
   const bool ucx = TellsUcxFailure(text);
-  if (!plugin && !fabric && !ucx) return LineUse::not_understood;
+  const bool device = TellsUnopenedDevice(text);
+  // mtl_ofi.h:101: Error returned from fi_cq_readerr: Resource temporarily unavailable(-11).       Open MPI
+  const bool queue = Contains(text, "rror returned from fi_cq_readerr");
+  if (!plugin && !fabric && !ucx && !device && !queue) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line,
                                             plugin   ? "ofi"
                                             : fabric ? "libfabric"
+                                            : device ? "device"
+                                            : queue  ? "queue"
                                                      : "ucx");
   if (!is_new) return LineUse::understood;
   // What fails to open, create or register something fails on this host; the rest speaks of a peer.
   record->subject = plugin ? std::string(ClassifyWarning(text.substr(text.find("NET/OFI "))).id)
-                           : std::string(ucx ? "ucx-failed" : "net-plugin-failed");
+                           : std::string(ucx      ? "ucx-failed"
+                                         : device ? "net-device-setup-failed"
+                                                  : "net-plugin-failed");
   if (const NcclWarning* known = FindNcclWarning(plugin ? "net-plugin-failed" : record->subject))
     record->object = Capped(ParseWarningObject(*known, text), 200);
   record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
@@ -202,14 +215,24 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
   const bool hcl =
       (Contains(text, "[HCL ") && Contains(text, "[error]")) || Contains(text, "failed with synapse error");
   const auto oneccl = After(text, "|CCL_ERROR|");
-  if (!hccl && !hcl && !oneccl) return LineUse::not_understood;
+  // 2025-Jun-28 22:19:15.506590  8652:8728  ERROR   NRT:nrt_infodump      Failure: NRT_INVALID in nrt_load()
+  const auto neuron = Contains(text, "NRT:nrt_infodump") ? After(text, "Failure: NRT_") : std::nullopt;
+  if (!hccl && !hcl && !oneccl && !neuron)
+    return Contains(text, "NRT:nrt_infodump") ? LineUse::ignored : LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "other library");
   if (init && record->rank < 0)
     if (const auto rank = IntAfter<int32_t>(text, ", rank:"); rank && *rank >= 0) record->rank = *rank;
   if (is_new) {
     record->value = 2;
-    record->subject = oneccl ? "a oneCCL error" : hccl ? "an HCCL error" : "an HCL error";
-    record->object = Capped(Trim(oneccl ? *oneccl : init ? text.substr(text.find("HcclCommInit")) : text), 300);
+    record->subject = oneccl   ? "a oneCCL error"
+                      : neuron ? "an error of the Neuron runtime"
+                      : hccl   ? "an HCCL error"
+                               : "an HCL error";
+    record->object = neuron ? "NRT_" + Capped(Trim(*neuron), 200)
+                            : Capped(Trim(oneccl ? *oneccl
+                                          : init ? text.substr(text.find("HcclCommInit"))
+                                                 : text),
+                                     300);
     record->text = Capped(text);
   } else {
     AppendCapped(record->text, "\n");
@@ -293,6 +316,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     return use;
   }
   if (const LineUse use = ReadXlaWait(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadTpuFault(line, out); use != LineUse::not_understood) return use;
   // SGLang: "[2026-03-09 00:57:15 TP4] Watchdog timeout (self.watchdog_timeout=300)"
   if (Contains(text, "Watchdog timeout (self.watchdog_timeout=")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "sglang");

@@ -124,6 +124,11 @@ LineUse ReadRayPending(const LogLine& line, RecordList& out) {
     TellRay(line, Braces(*demand), PendingWhy::no_resources, "the request cannot be scheduled right now", out);
     return LineUse::understood;
   }
+  // The actor or task with ID 5749... cannot be scheduled right now. It requires {CPU: 1.000000} for placement, ...
+  if (const auto demand = After(text, " cannot be scheduled right now. It requires ")) {
+    TellRay(line, Braces(*demand), PendingWhy::no_resources, "the request cannot be scheduled right now", out);
+    return LineUse::understood;
+  }
   for (const std::string_view mark : {"Waiting for creating a placement group of specs for ",
                                       "Cannot provide a placement group of placement_group_specs="})
     if (Contains(text, mark)) {

@@ -9,6 +9,8 @@
 namespace tacet {
 namespace {
 
+constexpr int64_t kNotTold = 255;  // of a container whose code nobody tells
+
 bool IsPodName(std::string_view word) {
   return word.size() > 2 && word.size() < 254 &&
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos;
@@ -23,7 +25,9 @@ bool IsReadyCount(std::string_view word) {
 
 LineUse AddPodEnd(const LogLine& line, std::string_view pod, int64_t code, std::string_view how, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "pod " + std::string(pod));
-  if (!is_new) return LineUse::understood;
+  // Another line of the same end may tell the code.
+  if (!is_new && (record->value != kNotTold || code == kNotTold)) return LineUse::understood;
+  record->source = line.source;
   record->value = code;
   record->subject = how;
   record->host = Capped(pod, 200);
@@ -72,7 +76,6 @@ LineUse PodDescriptionReader::Read(const LogLine& line, RecordList& out) {
 // Kubeflow's operator: time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet
 // kubectl get pods: resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
 LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
-  constexpr int64_t kNotTold = 255;
   if (auto pod = After(line.text, "msg=\"Pod: ")) {
     std::string_view name = TakeWord(*pod);
     const auto code = IntAfter(*pod, "exited with code ");
@@ -81,6 +84,14 @@ LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
     if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
     return *code > 128 && *code < 160 ? AddPodEnd(line, name, 128 - *code, SignalName(*code - 128), out)
                                       : AddPodEnd(line, name, *code, "", out);
+  }
+  // Back-off restarting failed container trainer in pod resnet-worker-0_team-a(8d68...)
+  // back-off 40s restarting failed container=trainer pod=resnet-worker-0_team-a(8d68...)
+  if (const auto container = After(line.text, "restarting failed container")) {
+    auto pod = After(*container, " in pod ");
+    if (!pod) pod = After(*container, " pod=");
+    const std::string_view name = pod ? pod->substr(0, pod->find_first_of("_ (\"")) : std::string_view();
+    return IsPodName(name) ? AddPodEnd(line, name, kNotTold, "CrashLoopBackOff", out) : LineUse::not_understood;
   }
   std::string_view rest = Trim(line.text);
   const std::string_view name = TakeWord(rest), ready = TakeWord(rest), status = TakeWord(rest);

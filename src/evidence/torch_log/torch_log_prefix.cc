@@ -57,7 +57,16 @@ void TakeLogPrefix(LinePrefix& prefix) {
   LogMoment time = prefix.time;
   int64_t thread = 0;
   LogMoment written;
-  if (TakeMonthDay(rest, &written.month_day)) {
+  // "F0000 00:00:1717141650.890307    9276 file.cc:487] text": Abseil before its program has set it up; seconds since
+  // 1970.
+  if (std::string_view early = rest; !bracket && TakeLiteral(early, "0000 00:00:")) {
+    int64_t seconds = 0;
+    if (!TakeNumber(early, &seconds)) return;
+    early = early.substr(std::min(early.find(' '), early.size()));
+    SkipBlanks(early);
+    if (!TakeNumber(early, &thread) || !TakeLiteral(early, " ")) return;
+    rest = early;
+  } else if (TakeMonthDay(rest, &written.month_day)) {
     if (!TakeClockTime(rest, &written.second_of_day)) return;
     SkipBlanks(rest);
     if (!bracket && (!TakeNumber(rest, &thread) || !TakeLiteral(rest, " "))) return;
@@ -152,17 +161,31 @@ void TakeRankMark(LinePrefix& prefix) {
   }
 }
 
+// "837/888 [9:42:50<34:08, 40.17s/it]...": a bar whose beginning was cut off.
+bool BeginsWithEndOfBar(std::string_view text) {
+  int64_t step = 0, last = 0;
+  SkipBlanks(text);
+  if (!TakeNumber(text, &step) || !TakeLiteral(text, "/") || !TakeNumber(text, &last) || !TakeLiteral(text, " ["))
+    return false;
+  const std::string_view inside = text.substr(0, text.find(']'));
+  return inside.find('<') < 12 && ContainsAny(inside, {"s/it", "it/s"});
+}
+
 // " 94%|█████▉ | 837/888 [9:42:50<34:08, 40.17s/it][rank7]:[E ProcessGroupNCCL.cpp:1182] ...": a bar does not end its
 // line, so what is printed next stands behind it. With its blocks of three bytes each it is hundreds of bytes long.
 void TakeBar(LinePrefix& prefix) {
   constexpr size_t kFarthest = 80;  // what a user may write before the bar
   constexpr size_t kLongest = 2000;
   const size_t begin = prefix.text.substr(0, kFarthest).find("%|");
-  if (begin == std::string_view::npos) return;
-  std::string_view rest = prefix.text.substr(begin + 2, kLongest);
-  const size_t close = rest.find("| ");
-  if (close == std::string_view::npos) return;
-  rest.remove_prefix(close + 2);
+  std::string_view rest = prefix.text;
+  if (begin != std::string_view::npos) {
+    rest = prefix.text.substr(begin + 2, kLongest);
+    const size_t close = rest.find("| ");
+    if (close == std::string_view::npos) return;
+    rest.remove_prefix(close + 2);
+  } else if (!BeginsWithEndOfBar(prefix.text)) {
+    return;
+  }
   const size_t open = rest.find(" [");
   if (open == std::string_view::npos || rest.substr(0, open).find('/') == std::string_view::npos) return;
   rest.remove_prefix(open);

@@ -35,12 +35,15 @@ void FillFromText(std::string_view text, TorchLogRecord& record) {
 // 1 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID:
 // ..., IP: 10.7.0.13) over the last time period.
 // Worker exit type: NODE_OUT_OF_MEMORY Worker exit detail: Task was killed due to the node running low on memory.
+// ... was running was 219.4GB / 230.4GB (0.952), which exceeds the memory usage threshold of 0.95. Ray killed this
+// worker ...
 bool IsRaysMemoryKill(std::string_view text) {
   if (const auto before = text.find(" Workers (tasks / actors) killed due to memory pressure");
       before != std::string_view::npos)
     return before == 0 || text[before - 1] != '0' || (before > 1 && IsDigit(text[before - 2]));
   return Contains(text, "killed due to the node running low on memory") ||
          Contains(text, "Worker exit type: NODE_OUT_OF_MEMORY") ||
+         (Contains(text, "exceeds the memory usage threshold") && Contains(text, "Ray killed this worker")) ||
          (Contains(text, "Killing worker") && Contains(text, "to free up memory"));
 }
 

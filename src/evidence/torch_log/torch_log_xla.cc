@@ -124,6 +124,27 @@ LineUse ReadSlowCompile(const LogLine& line, RecordList& out) {
 
 }  // namespace
 
+// ... INTERNAL: Core halted unexpectedly: INTERNAL: Accelerator device halted prematurely, perhaps due to an on-device
+// check-failure.
+// ... synchronous_driver.cc:820] [/dev/accel0 tpu1013:pe1:0] !!!! FATAL ERROR !!!! for [/dev/accel0 tpu1013:pe1:0] ...
+// ... tpunetd_client.cc:311] Detected failure SLICE_FAILURE_CHIP_DRIVER_ERROR in session e6c8...; Start failure ...
+LineUse ReadTpuFault(const LogLine& line, RecordList& out) {
+  const std::string_view text = line.text;
+  const std::string_view words = Contains(text, "ore halted unexpectedly")               ? "core halted unexpectedly"
+                                 : Contains(text, "device halted prematurely")           ? "device halted prematurely"
+                                 : Contains(text, "FATAL ERROR !!!! for [/dev/accel")    ? "fatal error of the device"
+                                 : Contains(text, "Detected failure SLICE_FAILURE_CHIP") ? "error of the chip"
+                                                                                         : "";
+  if (words.empty()) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "tpu");
+  record->repeats = 1;  // every chip of a host and every worker of a slice says it
+  if (!is_new) return LineUse::understood;
+  record->subject = words;
+  record->text = Capped(Trim(text), 600);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
+}
+
 // rendezvous.cc:38] This thread has been waiting for `initialize clique for rank 6; ...` for 10 seconds and may be
 //   stuck. Expected 8 threads to join the rendezvous, but not all of them arrived on time.
 // collective_ops_utils.h:306] This thread has been waiting for 5000ms for and may be stuck: participant ...

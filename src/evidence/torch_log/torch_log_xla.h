@@ -9,4 +9,7 @@ namespace tacet {
 // minutes. Both are warnings, until it gives up.
 LineUse ReadXlaWait(const LogLine& line, RecordList& out);
 
+// A TPU that halted or whose driver reports a fatal error.
+LineUse ReadTpuFault(const LogLine& line, RecordList& out);
+
 }  // namespace tacet

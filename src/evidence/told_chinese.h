@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace tacet {
+
+// A sentence in Chinese characters, with or without English terms between them: no line of a program's log.
+bool IsChineseSentence(std::string_view line);
+
+// Whether such a sentence says that the job hangs, or that it is slow. Not one that supposes, denies or asks it.
+bool ChineseSaysItHangs(std::string_view line);
+bool ChineseSaysItIsSlow(std::string_view line);
+
+}  // namespace tacet
