@@ -47,6 +47,8 @@ struct Transfer {
   Rank rank, peer;
   int64_t at_ns = kNoTime;  // when it began, else when its host issued it
   int64_t duration_ns = 0;
+  OpKind kind = OpKind::unknown;
+  int64_t bytes = -1;
 };
 std::vector<Transfer> TransfersOfCalls(const Incident& incident);
 std::vector<Transfer> TransfersOfMeasurements(std::span<const Measurement> measurements, std::span<const Group> groups);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/timing/pipeline.h"
+#include "analysis/timing/slow_stage.h"
 #include "analysis/timing/statistics.h"
 #include "analysis/timing/straggler.h"
 #include "analysis/timing/straggler_cost.h"
@@ -237,6 +238,8 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   BoundCosts(RecordsToReplay(traces, measured), report);
   if (traces && measured.empty()) DropSpreadOfProfiledHosts(*traces, report);
   if (traces) AddWork(*traces, report);
+  for (const MeasuredView& view : measured)
+    if (!traces && view.source == PaceSource::flight_records) AddSlowStage(view.rounds, view.transfers, report);
   StateShares(traces, report);
   return report;
 }
@@ -267,9 +270,8 @@ StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
                                const std::vector<CollectiveRound>* aligned) {
   std::vector<MeasuredView> measured = ViewMeasurements(incident);
   if (calls_are_whole && !HasCutRecord(incident)) {
-    std::vector<CollectiveRound> rounds = MatchTimedCalls(incident);
-    if (!rounds.empty())
-      measured.push_back({PaceSource::flight_records, std::move(rounds), TransfersOfCalls(incident)});
+    MeasuredView view{PaceSource::flight_records, MatchTimedCalls(incident), TransfersOfCalls(incident)};
+    if (!view.rounds.empty() || !view.transfers.empty()) measured.push_back(std::move(view));
   }
   if (incident.timelines.size() < 2) return Settle(nullptr, measured);
   std::vector<CollectiveRound> rounds;
