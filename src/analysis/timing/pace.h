@@ -83,4 +83,9 @@ void SetShared(const std::vector<CollectiveRound>& rounds, const std::map<int64_
 StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds);
 StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds);
 
+// The rounds of the steps behind the last pause of the job, without the first few of these; empty where there was no
+// pause, or where less than a third of the record lies behind it: jobs that save now and then are alike throughout. A
+// step that a late rank made so long is no pause. `pace` is that of the rounds.
+std::vector<CollectiveRound> RoundsAfterPause(const std::vector<CollectiveRound>& rounds, const Pace& pace);
+
 }  // namespace tacet

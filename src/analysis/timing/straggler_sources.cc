@@ -223,7 +223,7 @@ std::vector<const std::vector<CollectiveRound>*> RecordsToReplay(const TraceView
   return out;
 }
 
-StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
+StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& measured) {
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
   for (const MeasuredView& view : measured) {
@@ -236,6 +236,31 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
     ExplainFromEnters(view.rounds, report, view.source != PaceSource::black_boxes);
   if (traces) DropUnexplained(*traces, report);
   BoundCosts(RecordsToReplay(traces, measured), report);
+  return report;
+}
+
+// Who is late is told by all steps. What it costs is told by the last ones where the job paused before: a profiler,
+// which makes steps longer and writes its trace in the pause, or an input that was read ahead is no part of them.
+void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, StragglerReport& report) {
+  if (report.stragglers.empty()) return;
+  std::vector<MeasuredView> last;
+  for (const MeasuredView& view : measured) {
+    const Pace pace = MeasurePace(view.rounds, view.source, view.transfers);
+    if (auto rounds = RoundsAfterPause(view.rounds, pace); !rounds.empty())
+      last.push_back({view.source, std::move(rounds), view.transfers});
+  }
+  if (last.empty()) return;
+  const StragglerReport now = Judge(nullptr, last);
+  for (Straggler& one : report.stragglers)
+    for (const Straggler& other : now.stragglers)
+      if (other.rank == one.rank && other.pattern == one.pattern)
+        one.cost = other.cost, one.low = other.low, one.high = other.high;
+  AddCosts(report);
+}
+
+StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
+  StragglerReport report = Judge(traces, measured);
+  if (!traces) TakeCostsOfLastSteps(measured, report);
   if (traces && measured.empty()) DropSpreadOfProfiledHosts(*traces, report);
   if (traces) AddWork(*traces, report);
   for (const MeasuredView& view : measured)
