@@ -276,6 +276,12 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
     all += length;
     times.values.push_back(length);
   }
+  if (const StragglerReport& found = profile.stragglers; times.values.empty() && found.steps > 1 && found.step_ns > 0) {
+    // Steps of a pipeline that sends and receives alone: those in which its stages were compared.
+    profile.step_ns = found.step_ns;
+    profile.steps = found.steps;
+    return;
+  }
   if (impossible * 2 > times.values.size() || times.values.empty() || profile.stragglers.steps < 2) {
     profile.remarks.push_back("steps could not be separated; times are given by operation only");
     return;

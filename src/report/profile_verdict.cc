@@ -65,6 +65,8 @@ std::string_view OriginWords(StragglerOrigin origin) {
 std::string OriginOf(const Straggler& one) {
   if (one.origin == StragglerOrigin::host && one.place.HoldsMostOf(static_cast<double>(one.late_ns)))
     return "its host loses time in one place, " + one.place.Words();
+  if (one.among_stages && one.origin == StragglerOrigin::unknown)
+    return "its pipeline stage takes longest: it has more work than the others, or its GPU or host is slow";
   return std::string(OriginWords(one.origin));
 }
 

@@ -69,6 +69,9 @@ std::string LateWords(const Straggler& straggler) {
   if (straggler.stage >= 0)
     return " costs " + DurationWords(straggler.late_ns) + often +
            ", by a replay of the timeline with typical times there";
+  if (straggler.among_stages)
+    return " spends " + DurationWords(straggler.late_ns) + often +
+           " longer outside sends, receives and collectives than any other stage";
   return " arrives " + DurationWords(straggler.late_ns) + " after the median rank" + often;
 }
 
@@ -165,8 +168,11 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
       finding.affected_ranks.push_back(rank);
   const bool one = finding.ranks.size() == 1 || (worst->stage >= 0 && worst->origin == StragglerOrigin::stage);
-  const std::string_view either = one ? "it arrives late at the collectives, because of its GPU or its host"
-                                      : "they arrive late at the collectives, because of their GPUs or their hosts";
+  const std::string_view either =
+      worst->among_stages ? "its pipeline stage takes longest, because it has more work or because its GPU or host is "
+                            "slow"
+      : one               ? "it arrives late at the collectives, because of its GPU or its host"
+                          : "they arrive late at the collectives, because of their GPUs or their hosts";
   const bool unknown = worst->origin == StragglerOrigin::unknown && worst->pattern == StragglerPattern::persistent;
   finding.headline = HeadlineWho(*worst, finding.ranks) + (one ? " makes" : " make") + " the others wait: " +
                      WhyWords(*worst, unknown ? either
@@ -182,8 +188,17 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;
     // Who is late is certain, why is not: no cause is named.
     finding.cause.clear();
-    answer.open.push_back({(one ? "Is " : "Are ") + RankWords(finding.ranks) + " late because of " +
-                               (one ? "its GPU or its host?" : "their GPUs or their hosts?"),
+    if (worst->among_stages)
+      finding.fix = {
+          "Compare the layers of the named stage with those of the others; count embedding, loss and data loading as "
+          "work too. If it has more, move layers.",
+          "If it has no more work, look at its host and its GPU: nvidia-smi -q -d PERFORMANCE,CLOCK,ECC, other "
+          "processes, CPU contention."};
+    answer.open.push_back({worst->among_stages
+                               ? "Does the stage of " + RankWords(finding.ranks) +
+                                     " have more work than the others, or is its GPU or host slow?"
+                               : (one ? "Is " : "Are ") + RankWords(finding.ranks) + " late because of " +
+                                     (one ? "its GPU or its host?" : "their GPUs or their hosts?"),
                            "torch.profiler traces of all ranks over a few steps"});
   }
   answer.findings.push_back(std::move(finding));

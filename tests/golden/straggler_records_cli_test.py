@@ -15,10 +15,9 @@ FOLDER = pathlib.Path(__file__).resolve().parents[1] / "stragglers"
 TACET = os.path.abspath(sys.argv.pop(1))
 TRUTH = json.loads((FOLDER / "truth.json").read_text())
 WORTH = 0.04  # of the step: what must be found
-# A delay of the GPU that the others hide by half, where the rest is within what hosts of such jobs differ by; and a pipeline
-# of which each stage is one rank, so that nobody does the same work.
-MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "thirteenth/pipe_host_30"}
-# Its delay costs 24 % of the steps under the profiler, and 10 % of the others: the record holds both.
+# A delay of the GPU that the others hide by half, where the rest is within what hosts of such jobs differ by.
+MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40"}
+# The others hide most of its delay, and the replay does not see by what.
 MAY_BE_FAR = {"fourteenth/accum_gpu_60"}
 
 
@@ -45,6 +44,12 @@ class RecordedDelays(unittest.TestCase):
                 costs_little = truth["cost_ms"] < WORTH * truth["step_ms"] or truth["cost_ms"] < 2 * truth["cost_error_ms"]
                 self.assertIn(ranks, ([truth["rank"]], []) if costs_little or name in MAY_BE_MISSED else ([truth["rank"]],))
 
+    def test_a_slow_stage_is_told_without_a_cause(self):
+        said = subprocess.run([TACET, "diagnose", "--json", FOLDER / "thirteenth/pipe_host_30"], capture_output=True, text=True)
+        verdict = json.loads(said.stdout)["verdict"]
+        self.assertEqual((verdict["status"], verdict["ranks"], verdict["cause"]), ("slow", [2], None))
+        self.assertIn("its pipeline stage takes longest, because it has more work or because its GPU or host is slow", verdict["headline"])
+
     def test_most_costs_are_near_the_measured_ones(self):
         near = far = 0
         for name, truth in TRUTH.items():
@@ -54,7 +59,7 @@ class RecordedDelays(unittest.TestCase):
             off = abs(self.found[name][0]["cost"] - measured)
             near += off <= max(0.2 * measured, 2 * error)
             far += off > 0.5 * measured + 2 * error and name not in MAY_BE_FAR
-        self.assertGreaterEqual(near, 43)
+        self.assertGreaterEqual(near, 55)
         self.assertEqual(far, 0)
 
 

@@ -72,6 +72,9 @@ int64_t FirstEnterOf(const CollectiveRound& round);
 // Gives rounds without steps their step, by the period of the sequence of operations. Does nothing where none repeats.
 void AssignPeriods(std::vector<CollectiveRound>& rounds);
 
+// When the steps of one rank began, by the period of its operations, in their order; empty where none repeats.
+std::vector<int64_t> FindPeriodStarts(const std::vector<CollectiveRound>& of_one_rank);
+
 // S and bus factor of nccl-tests: algorithm bandwidth is S / time, bus bandwidth that times the factor. n is the
 // group's size.
 //   all_reduce 2(n-1)/n; all_gather, reduce_scatter, all_to_all, gather, scatter (n-1)/n; broadcast, reduce, send, recv

@@ -118,6 +118,51 @@ StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds) {
   return times;
 }
 
+namespace {
+
+// By step: how much longer than usual it and the nine before were. Hosts that wait for their GPU in every tenth step
+// alone have one that is many times as long as the others, which is no pause.
+std::vector<double> MeasureExcess(const std::vector<double>& step_ns) {
+  constexpr size_t kCycle = 10;
+  std::vector<double> sums;
+  double sum = 0;
+  for (size_t s = 0; s < step_ns.size(); ++s) {
+    sum += step_ns[s] - (s >= kCycle ? step_ns[s - kCycle] : 0);
+    sums.push_back(s + 1 < kCycle ? sum / static_cast<double>(s + 1) * kCycle : sum);
+  }
+  const double usual = Median(sums);
+  for (double& one : sums) one -= usual;
+  return sums;
+}
+
+}  // namespace
+
+std::vector<CollectiveRound> RoundsAfterPause(const std::vector<CollectiveRound>& rounds, const Pace& pace) {
+  constexpr size_t kEnoughToTell = 20, kSettling = 3, kLeastPart = 3;
+  const double usual = Median(pace.step_ns);
+  const std::vector<double> excess = MeasureExcess(pace.step_ns);
+  const auto late_in = [&](size_t step) {
+    double latest = 0;
+    for (size_t r = 0; r < pace.ranks.size() && step < pace.steps(); ++r)
+      if (!std::isnan(pace.late(r, step))) latest = std::max(latest, pace.late(r, step));
+    return latest;
+  };
+  int64_t pause = -1;
+  size_t s = 0, behind = 0;
+  for (const auto& [number, ns] : MeasureStepTimes(rounds)) {
+    // The lateness may show in the step behind.
+    const bool paused = s < pace.steps() && ns >= kPauseOfJob * usual && excess[s] >= (kPauseOfJob - 1) * usual &&
+                        std::max(late_in(s), late_in(s + 1)) < (ns - usual) / 2;
+    ++s, ++behind;
+    if (paused) pause = number, behind = 0;
+  }
+  if (pause < 0 || behind < kSettling + kEnoughToTell || behind * kLeastPart < pace.steps()) return {};
+  std::vector<CollectiveRound> out;
+  for (const CollectiveRound& round : rounds)
+    if (round.step > pause + static_cast<int64_t>(kSettling)) out.push_back(round);
+  return out;
+}
+
 Pace MeasurePaceInTraces(const std::vector<CollectiveRound>& rounds, std::span<const Timeline> timelines,
                          const std::map<Rank, uint32_t>& peers) {
   Pace pace;

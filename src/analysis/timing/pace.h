@@ -47,6 +47,8 @@ struct Transfer {
   Rank rank, peer;
   int64_t at_ns = kNoTime;  // when it began, else when its host issued it
   int64_t duration_ns = 0;
+  OpKind kind = OpKind::unknown;
+  int64_t bytes = -1;
 };
 std::vector<Transfer> TransfersOfCalls(const Incident& incident);
 std::vector<Transfer> TransfersOfMeasurements(std::span<const Measurement> measurements, std::span<const Group> groups);
@@ -80,5 +82,10 @@ void SetShared(const std::vector<CollectiveRound>& rounds, const std::map<int64_
 // When the first operation of each step began, and the distances between these.
 StepTimes FindStepStarts(const std::vector<CollectiveRound>& rounds);
 StepTimes MeasureStepTimes(const std::vector<CollectiveRound>& rounds);
+
+// The rounds of the steps behind the last pause of the job, without the first few of these; empty where there was no
+// pause, or where less than a third of the record lies behind it: jobs that save now and then are alike throughout. A
+// step that a late rank made so long is no pause. `pace` is that of the rounds.
+std::vector<CollectiveRound> RoundsAfterPause(const std::vector<CollectiveRound>& rounds, const Pace& pace);
 
 }  // namespace tacet

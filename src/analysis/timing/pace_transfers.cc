@@ -43,7 +43,8 @@ std::vector<Transfer> TransfersOfCalls(const Incident& incident) {
       const bool timed = call.duration_ms >= 0 && !call.has(kCoalescedMember);
       if (!timed && !peer.known()) continue;
       const auto duration = timed ? static_cast<int64_t>(static_cast<double>(call.duration_ms) * 1e6) : 0;
-      out.push_back({stream.rank, peer, call.enter_wall_ns, duration});
+      const int64_t bytes = OperationBytes(call.kind, call.in_elements, call.out_elements, call.type, 2);
+      out.push_back({stream.rank, peer, call.enter_wall_ns, duration, call.kind, bytes});
     }
   }
   return out;
@@ -59,7 +60,7 @@ std::vector<Transfer> TransfersOfMeasurements(std::span<const Measurement> measu
     if (!IsPointToPoint(m.op) || m.duration_ns < 0 || !m.rank.known() || m.start_wall_ns == kNoTime) continue;
     const auto group = group_of.find(m.comm);
     const Rank peer = group != group_of.end() ? MemberOf(groups, group->second, m.peer) : Rank{};
-    out.push_back({m.rank, peer, m.start_wall_ns, m.duration_ns});
+    out.push_back({m.rank, peer, m.start_wall_ns, m.duration_ns, m.op, m.bytes});
   }
   std::sort(out.begin(), out.end(), [](const Transfer& a, const Transfer& b) {
     return std::pair(a.rank, a.at_ns) < std::pair(b.rank, b.at_ns);

@@ -204,6 +204,12 @@ std::vector<const CollectiveRound*> RoundsOfOneRank(const std::vector<Collective
   return out;
 }
 
+std::vector<int64_t> StartsOf(const std::vector<const CollectiveRound*>& rounds, size_t period) {
+  std::vector<int64_t> starts;
+  for (size_t i = FindPhase(rounds, period); i < rounds.size(); i += period) starts.push_back(FirstEnterOf(*rounds[i]));
+  return starts;
+}
+
 }  // namespace
 
 int64_t FirstEnterOf(const CollectiveRound& round) {
@@ -253,12 +259,22 @@ void AssignPeriods(std::vector<CollectiveRound>& rounds) {
   } else {
     period = FindLongerStep(sample, period);
   }
-  std::vector<int64_t> starts;
-  for (size_t i = FindPhase(*main, period); i < main->size(); i += period) starts.push_back(FirstEnterOf(*(*main)[i]));
+  const std::vector<int64_t> starts = StartsOf(*main, period);
   for (CollectiveRound& round : rounds) {
     const auto after = std::upper_bound(starts.begin(), starts.end(), FirstEnterOf(round));
     round.step = static_cast<int64_t>(after - starts.begin()) - 1;
   }
+}
+
+std::vector<int64_t> FindPeriodStarts(const std::vector<CollectiveRound>& of_one_rank) {
+  std::vector<const CollectiveRound*> all;
+  for (const CollectiveRound& round : of_one_rank)
+    if (FirstEnterOf(round) != INT64_MAX) all.push_back(&round);
+  const size_t period = all.size() >= 4 ? FindPeriod(all) : 1;
+  const std::vector<const CollectiveRound*> sample(all.end() - static_cast<ptrdiff_t>(std::min(all.size(), kSampled)),
+                                                   all.end());
+  const size_t step = period == 1 ? FindPeriodOfTimes(sample) : FindLongerStep(sample, period);
+  return step > 1 ? StartsOf(all, step) : std::vector<int64_t>();
 }
 
 }  // namespace tacet

@@ -26,12 +26,8 @@ constexpr size_t kMostLateShare = 3;  // one of so many
 constexpr double kAbsurdShare = 3;
 // What is always there is in the ordinary step too.
 constexpr double kOrdinary = 0.4;
-// Whoever is last by a little is waited for in operation after operation where hosts are the slowest part, so chance
-// alone can make a rank late by a tenth of the step on the whole; but then others are the last in many a step. Recorded
-// delays of that size: the rank is later than each of the others in 95 % of the steps; ranks of healthy jobs: in 81 %.
-constexpr double kGreatLateness = 0.1, kNearlyEveryStep = 0.85;
-// Of one peer alone that is easier: recorded delays 98 % and more, ranks of healthy jobs up to 91 %.
-constexpr double kNearlyEveryStepOfOne = 0.95;
+// Where chance can make a rank late by so much on the whole, others are the last in many a step.
+constexpr double kGreatLateness = 0.1;
 constexpr size_t kNextSlowest = 8;
 // Deviations of what has other evidence beside it.
 constexpr double kSurely = 2;
@@ -180,7 +176,7 @@ class Decision {
         if (const double share = ShareOfStepsLater(pace, one.rank, joint_[i].rank);
             joint_[i].peers == one.peers && !std::isnan(share))
           least = std::min(least, share), ++others;
-      return least >= (others == 1 ? kNearlyEveryStepOfOne : kNearlyEveryStep) && least <= 1;
+      return least >= (others == 1 ? Limits::kNearlyEveryStepOfOne : Limits::kNearlyEveryStep) && least <= 1;
     });
   }
 

@@ -32,6 +32,11 @@ struct StragglerLimits {
   // The smallest cost worth saying, as a share of the step; of a record of fewer than five steps, where chance alone
   // makes a rank the last one in all of them.
   static constexpr double kMinCost = 0.035, kMinCostOfFew = 0.10;
+  // Whoever is last by a little is waited for in operation after operation where hosts are the slowest part, so chance
+  // alone can make a rank late by a tenth of the step on the whole; but then others are the last in many a step.
+  // Recorded delays of that size: the rank is later than each of the others in 95 % of the steps; ranks of healthy
+  // jobs: in 81 %. Of one peer alone that is easier: recorded delays 98 % and more, ranks of healthy jobs up to 91 %.
+  static constexpr double kNearlyEveryStep = 0.85, kNearlyEveryStepOfOne = 0.95;
 };
 
 // How late one rank was behind the median rank: in every step, and over the record.
@@ -56,6 +61,7 @@ struct Straggler {
   size_t late_steps = 0, steps = 0;
   double explained = 0;              // how much of the lateness the origin accounts for, 0..1
   int32_t dp_rank = -1, stage = -1;  // of a pipeline timeline, which knows workers by their place
+  bool among_stages = false;         // stages of a pipeline were compared: nobody does the same work
   double cost = 0;           // share of the step that everybody would gain if it kept pace with the next-slowest rank
   double low = 0, high = 0;  // interval of the cost, at 95 %
   double z = 0;              // lateness over its standard error; 0 where no spread is known

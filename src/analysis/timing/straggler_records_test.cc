@@ -203,5 +203,74 @@ TEST(MeasuredStragglers, AreNoneInTheSameJobWithoutDelay) {
     EXPECT_TRUE(FindStragglersInMeasurements(MeasuredJob(40, 0, 5, rare_world_group)).stragglers.empty());
 }
 
+// Steps of `work_ns` and 15 ms more, of which rank 1 makes the others wait 10 ms; one of them lasts a second longer,
+// because the job pauses or because rank 1 does.
+struct Stretch {
+  int steps = 0;
+  int64_t work_ns = 0;
+  bool job_pauses = false, rank_stalls = false;  // at its end
+};
+Incident JobOf(std::initializer_list<Stretch> stretches) {
+  constexpr int64_t kMs = 1'000'000, kLate = 10 * kMs, kPause = 1000 * kMs;
+  Incident incident;
+  int64_t now = 1'700'000'000'000'000'000, seq = 0;
+  for (const Stretch& stretch : stretches)
+    for (int step = 0; step < stretch.steps; ++step) {
+      const bool last = step + 1 == stretch.steps;
+      const int64_t late = kLate + (last && stretch.rank_stalls ? kPause : 0);
+      now += stretch.work_ns + (last && stretch.job_pauses ? kPause : 0);
+      for (const auto& [kind, waits] :
+           {std::pair(OpKind::all_gather, true), std::pair(OpKind::reduce_scatter, false)}) {
+        const int64_t latest = waits ? late : 0;
+        ++seq;
+        for (int32_t r = 0; r < 4; ++r) {
+          const int64_t own = r == 1 ? latest : 0;
+          Measurement m;
+          m.rank = Rank{r};
+          m.comm = 7;
+          m.comm_size = 4;
+          m.group_rank = {r};
+          m.op = kind;
+          m.seq = seq;
+          m.bytes = 1 << 20;
+          m.enter_wall_ns = m.start_wall_ns = now + own;
+          m.duration_ns = latest - own + 2 * kMs;
+          m.finish_wall_ns = m.start_wall_ns + m.duration_ns;
+          incident.measurements.push_back(m);
+        }
+        now += latest + 2 * kMs;
+      }
+      now += kMs;
+    }
+  return incident;
+}
+
+size_t StepsBehindPause(const Incident& job) {
+  const std::vector<CollectiveRound> rounds = MatchMeasurements(job.measurements, job.groups);
+  return RoundsAfterPause(rounds, MeasurePace(rounds, PaceSource::inspector)).size() / 2;
+}
+
+TEST(MeasuredStragglers, CostWhatTheyDoBehindThePauseOfTheJob) {
+  const Incident job = JobOf({{30, 75'000'000, true}, {40, 20'000'000}});
+  EXPECT_NEAR(static_cast<double>(StepsBehindPause(job)), 37, 1);
+  const StragglerReport report = FindStragglersInMeasurements(job);
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank, Rank{1});
+  EXPECT_NEAR(report.stragglers[0].cost, 10.0 / 35, 0.03);
+  const StragglerReport profiled = FindStragglersInMeasurements(JobOf({{30, 75'000'000, true}, {10, 20'000'000}}));
+  ASSERT_EQ(profiled.stragglers.size(), 1u);
+  EXPECT_NEAR(profiled.stragglers[0].cost, 10.0 / 90, 0.03) << "too few steps behind it";
+}
+
+TEST(MeasuredStragglers, ThatStallMakeNoPauseOfTheJob) {
+  EXPECT_EQ(StepsBehindPause(JobOf({{30, 20'000'000, false, true}, {40, 20'000'000}})), 0u);
+  EXPECT_EQ(StepsBehindPause(JobOf({{70, 20'000'000}})), 0u);
+}
+
+TEST(MeasuredStragglers, OfAJobThatSavesNowAndThenAreJudgedByAllSteps) {
+  const Stretch saves{40, 20'000'000, true};
+  EXPECT_EQ(StepsBehindPause(JobOf({saves, saves, saves, {30, 20'000'000}})), 0u);
+}
+
 }  // namespace
 }  // namespace tacet

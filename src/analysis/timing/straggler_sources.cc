@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/timing/pipeline.h"
+#include "analysis/timing/slow_stage.h"
 #include "analysis/timing/statistics.h"
 #include "analysis/timing/straggler.h"
 #include "analysis/timing/straggler_cost.h"
@@ -222,7 +223,7 @@ std::vector<const std::vector<CollectiveRound>*> RecordsToReplay(const TraceView
   return out;
 }
 
-StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
+StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& measured) {
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
   for (const MeasuredView& view : measured) {
@@ -235,8 +236,35 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
     ExplainFromEnters(view.rounds, report, view.source != PaceSource::black_boxes);
   if (traces) DropUnexplained(*traces, report);
   BoundCosts(RecordsToReplay(traces, measured), report);
+  return report;
+}
+
+// Who is late is told by all steps. What it costs is told by the last ones where the job paused before: a profiler,
+// which makes steps longer and writes its trace in the pause, or an input that was read ahead is no part of them.
+void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, StragglerReport& report) {
+  if (report.stragglers.empty()) return;
+  std::vector<MeasuredView> last;
+  for (const MeasuredView& view : measured) {
+    const Pace pace = MeasurePace(view.rounds, view.source, view.transfers);
+    if (auto rounds = RoundsAfterPause(view.rounds, pace); !rounds.empty())
+      last.push_back({view.source, std::move(rounds), view.transfers});
+  }
+  if (last.empty()) return;
+  const StragglerReport now = Judge(nullptr, last);
+  for (Straggler& one : report.stragglers)
+    for (const Straggler& other : now.stragglers)
+      if (other.rank == one.rank && other.pattern == one.pattern)
+        one.cost = other.cost, one.low = other.low, one.high = other.high;
+  AddCosts(report);
+}
+
+StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
+  StragglerReport report = Judge(traces, measured);
+  if (!traces) TakeCostsOfLastSteps(measured, report);
   if (traces && measured.empty()) DropSpreadOfProfiledHosts(*traces, report);
   if (traces) AddWork(*traces, report);
+  for (const MeasuredView& view : measured)
+    if (!traces && view.source == PaceSource::flight_records) AddSlowStage(view.rounds, view.transfers, report);
   StateShares(traces, report);
   return report;
 }
@@ -267,9 +295,8 @@ StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
                                const std::vector<CollectiveRound>* aligned) {
   std::vector<MeasuredView> measured = ViewMeasurements(incident);
   if (calls_are_whole && !HasCutRecord(incident)) {
-    std::vector<CollectiveRound> rounds = MatchTimedCalls(incident);
-    if (!rounds.empty())
-      measured.push_back({PaceSource::flight_records, std::move(rounds), TransfersOfCalls(incident)});
+    MeasuredView view{PaceSource::flight_records, MatchTimedCalls(incident), TransfersOfCalls(incident)};
+    if (!view.rounds.empty() || !view.transfers.empty()) measured.push_back(std::move(view));
   }
   if (incident.timelines.size() < 2) return Settle(nullptr, measured);
   std::vector<CollectiveRound> rounds;

@@ -27,6 +27,8 @@ struct SyntheticPlan {
   int steps = 80;
   int32_t late = -1;     // who is slowed; -1: nobody
   int64_t delay_ns = 0;  // by so much in every step
+  int32_t stages = 0;    // of a pipeline; 0: two, or four of many ranks
+  std::vector<double> work;  // of its stages, over the usual; empty: all alike
   double noise = 0.025;  // of a rank's own work in a step; 0: everything is exact
   unsigned seed = 1;
 };
@@ -37,7 +39,7 @@ class SyntheticJob {
     const auto n = static_cast<size_t>(plan.ranks);
     now_.assign(n, 0);
     busy_.assign(n, 0);
-    inner_ = plan.ranks % 4 == 0 && plan.ranks >= 16 ? 4 : 2;
+    inner_ = plan.stages > 0 ? plan.stages : plan.ranks % 4 == 0 && plan.ranks >= 16 ? 4 : 2;
     MakeGroups();
     sequence_.assign(groups_.size(), 0);
     operations_.resize(n);
@@ -291,9 +293,11 @@ class SyntheticJob {
             const auto at = static_cast<size_t>(forward ? stage : inner_ - 1 - stage);
             if (stage > 0) Pass(chain[forward ? at - 1 : at + 1], chain[at], g);
             const int64_t more = chain[at] == plan_.late ? plan_.delay_ns / (2 * kMicrobatches) : 0;
-            Compute(static_cast<size_t>(chain[at]), Draw(forward ? 0.03 : 0.06) + more);
+            const double work = plan_.work.empty() ? 1 : plan_.work[at];
+            Compute(static_cast<size_t>(chain[at]), Draw((forward ? 0.03 : 0.06) * work) + more);
           }
-    for (uint32_t g = pipelines + 1; g < groups_.size(); ++g) Meet(g, OpKind::all_reduce, 30 * kMiB, Draw(0.1), false);
+    for (uint32_t g = pipelines + 1; g < groups_.size() && pipelines > 1; ++g)
+      Meet(g, OpKind::all_reduce, 30 * kMiB, Draw(0.1), false);
   }
 
   const SyntheticPlan plan_;
