@@ -6,7 +6,7 @@
 # jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
 # the next one already loads PyTorch and waits at its gate. OUT/records.tar.xz and OUT/traces.tar.xz.* hold everything.
 # LAB_LIST names a file with other jobs, LAB_JOB the program that runs them (straggler_models.py for straggler_list_6.txt to
-# straggler_list_8.txt). No job is started later than LAB_SECONDS after the beginning.
+# straggler_list_9.txt). No job is started later than LAB_SECONDS after the beginning.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 program=${LAB_JOB:-straggler_job.py}
