@@ -42,7 +42,8 @@ std::string_view NameInSentence(std::string_view line) {
 // "... I encounter the following error:", "it crashes with this message:"
 bool AnnouncesError(std::string_view line) {
   line = Trim(line);
-  return line.ends_with(':') && IsSentence(line) &&
+  // Links and names of code make it no less of a sentence: four words are enough.
+  return line.ends_with(':') && std::count(line.begin(), line.end(), ' ') >= 3 &&
          ContainsAny(line, {"error", "Error", "exception", "fails with", "crashes with"}) &&
          !ContainsAny(line, {"warning", "fixed", "solved", " no error", "without"});
 }

@@ -104,11 +104,11 @@ enum class EventKind : uint8_t {
   space_use,      // how full a file system is
   node_state,     // nodes of a cluster
   // What a text says that no reader understands
-  told_hang,     // whoever pasted the log says that the job stands still
-  told_stop,     // ... that it stops, which may be a hang or an end
-  told_slow,     // ... that it is slow
+  told_hang,        // whoever pasted the log says that the job stands still
+  told_stop,        // ... that it stops, which may be a hang or an end
+  told_slow,        // ... that it is slow
   told_not_finite,  // ... that its loss or its gradients are NaN or infinite
-  unread_error,  // a line reports an error
+  unread_error,     // a line reports an error
   // kernel, continued
   storage_lost,  // a file system's server does not answer
   storage_back,  // ... and answers again
