@@ -10,7 +10,7 @@ const howMany = (selector) => `document.querySelectorAll(${JSON.stringify(select
 
 await check("the verdict comes first", "hang", {}, async (page) => {
   const verdict = await page.evaluate(text("#verdict"));
-  for (const part of ["HANG", "Rank 5 on node-b", "never issued all_reduce #13", "mesh_tp (group 5)", "ranks 0-4, 6-7", "rank-stuck-on-host", "certain", "What to do now"])
+  for (const part of ["HANG", "Rank 5 on node-b", "never issued all_reduce #13", "mesh_tp (group 5)", "ranks 0-4, 6 and 7", "rank-stuck-on-host", "certain", "What to do now"])
     assert.ok(verdict.includes(part), part);
   assert.equal(await page.evaluate("document.title"), "Tacet: hang");
   assert.equal(await page.evaluate(howMany("#plain")), 0, "the text report has given way");
@@ -27,7 +27,7 @@ await check("the picture has every rank and wait", "hang", {}, async (page) => {
   assert.equal(await page.evaluate(howMany(".graph .node")), 8);
   assert.equal(await page.evaluate(howMany(".graph .node.guilty")), 1);
   assert.equal(await page.evaluate(howMany(".graph .edge")), 7);
-  assert.ok((await page.evaluate(text(".waitlist"))).includes("ranks 4, 6-7 wait for rank 5"));
+  assert.ok((await page.evaluate(text(".waitlist"))).includes("ranks 4, 6 and 7 wait for rank 5"));
 });
 
 await check("the rank table sorts and filters", "hang", {}, async (page) => {
