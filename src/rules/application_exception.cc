@@ -151,16 +151,17 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     const Subject subject = SubjectOf(facts.incident, event);
     // All ranks are started and built alike: which of them prints it does not matter.
     finding.headline =
-        refusal.empty() ? (plain               ? "the process"
-                           : subject.known() ? SubjectWords(subject)
-                                             : "a rank") +
-                              std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
-                              event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
-                              (text.empty() ? "" : ": " + text) + (plain ? "" : "; the output does not show which rank it is")
-                        : refusal + " (" +
-                              (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
-                                                          : ObjectWords(event)) +
-                              ")";
+        refusal.empty()
+            ? (plain             ? "the process"
+               : subject.known() ? SubjectWords(subject)
+                                 : "a rank") +
+                  std::string(event.Means(Meaning::reported) ? " reports " : " raised ") + event.As<Raised>().type +
+                  PlaceWords(event) + DuringWords(event.As<Raised>().during) + (text.empty() ? "" : ": " + text) +
+                  (plain ? "" : "; the output does not show which rank it is")
+            : refusal + " (" +
+                  (ObjectWords(event).empty() ? event.As<Raised>().type + (text.empty() ? "" : ": " + text)
+                                              : ObjectWords(event)) +
+                  ")";
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
                              (plain ? "" : " of an unknown rank")));
@@ -272,7 +273,7 @@ static void CiteAlike(const std::vector<const Event*>& events, Finding& finding)
   for (const auto& [event, ranks] : said) {
     if (finding.evidence.size() == 3) break;
     const bool of_cuda = event->Means(Meaning::device_assert);
-    finding.evidence.push_back(CiteEvent(*event, (of_cuda                            ? "the CUDA error of "
+    finding.evidence.push_back(CiteEvent(*event, (of_cuda                           ? "the CUDA error of "
                                                   : event->Means(Meaning::reported) ? "the error of "
                                                                                     : "the exception of ") +
                                                      RankWords(ranks)));

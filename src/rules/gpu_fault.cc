@@ -336,21 +336,19 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                       : finding.ranks.empty() ? "; the log does not say which rank used it"
                                               : "");
   if (IsOfAKernel(*lead)) {
-    const std::string program =
-        !finding.ranks.empty() ? RankWords(finding.ranks)
-                               : SubjectWords(SubjectOf(facts.incident, *lead)) +
-                                     (fault.process.empty() ? "" : " (" + fault.process + ")");
+    const std::string program = !finding.ranks.empty() ? RankWords(finding.ranks)
+                                                       : SubjectWords(SubjectOf(facts.incident, *lead)) +
+                                                             (fault.process.empty() ? "" : " (" + fault.process + ")");
     finding.headline = program +
                        (finding.ranks.size() > 1 ? " made illegal memory accesses on their GPUs"
                                                  : " made an illegal memory access on its GPU") +
                        (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
   }
   if (lead->kind == EventKind::xid && lead->Means(Meaning::reported))
-    finding.headline = (fault.words.empty()
-                            ? "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid "
-                            : who + " " + fault.words + " (Xid ") +
-                       std::to_string(fault.number) + ")" +
-                       (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
+    finding.headline =
+        (fault.words.empty() ? "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid "
+                             : who + " " + fault.words + " (Xid ") +
+        std::to_string(fault.number) + ")" + (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
     finding.headline = who + " does not start: the driver cannot initialize it" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
