@@ -139,7 +139,8 @@ bool IsAhead(const WatchdogGroup& group, const std::vector<Rank>& ranks, const s
   if (!std::all_of(ranks.begin(), ranks.end(), known) || !std::all_of(others.begin(), others.end(), known))
     return false;
   const auto less = [&](Rank a, Rank b) { return group.LastEnqueued(a) < group.LastEnqueued(b); };
-  return less(*std::max_element(others.begin(), others.end(), less), *std::min_element(ranks.begin(), ranks.end(), less));
+  return less(*std::max_element(others.begin(), others.end(), less),
+              *std::min_element(ranks.begin(), ranks.end(), less));
 }
 
 // A wait whose line about the group was lost belongs to the only group there is, where both count the same operation.

@@ -447,13 +447,14 @@ static void ReadOwnMeaning(Event& event) {
       event.Set(Meaning::setup_failed, Contains(event.text, "RmInitAdapter failed"));
       // amdgpu: [gfxhub] page fault (src_id:0 ...): an address that is not mapped, or may not be written to.
       // The register alone, where the line above it is lost: VM_L2_PROTECTION_FAULT_STATUS:0x00301031
-      event.Set(Meaning::illegal_access, event.As<Xid>().number == 0 &&
-                                             ContainsAny(event.text, {"page fault (src_id", "PROTECTION_FAULT_STATUS"}));
+      event.Set(
+          Meaning::illegal_access,
+          event.As<Xid>().number == 0 && ContainsAny(event.text, {"page fault (src_id", "PROTECTION_FAULT_STATUS"}));
       if (event.As<Xid>().number == 0)
         event.Make<Xid>().words = event.Means(Meaning::illegal_access) ? "a page fault"
-                                  : Contains(event.text, "timeout")  ? "a job that timed out"
-                                  : Contains(event.text, "reset")    ? "a reset"
-                                                                     : "";
+                                  : Contains(event.text, "timeout")    ? "a job that timed out"
+                                  : Contains(event.text, "reset")      ? "a reset"
+                                                                       : "";
       if (event.As<Xid>().number == 79 && Contains(event.text, "has fallen off the bus"))
         event.Make<Xid>().words = "has fallen off the bus";
       // nvidia-smi, or the driver as it loads: no Xid is printed.

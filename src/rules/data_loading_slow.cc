@@ -86,11 +86,12 @@ Finding OddLoaderFinding(const OddLoader& odd, bool one_host) {
                               "the last step of this rank: " + TimeFigure(odd.last->data) + " of " +
                                   TimeFigure(odd.last->whole) + " went into loading data"});
   finding.fix = {
-      one_host ? "Compare this rank's share of the data with those of the others: larger or more files, another file "
-                 "system, more work per sample. All ranks are on one host, so a busy host would slow all of them; its "
-                 "own CPU cores may be fewer (taskset -cp PID)."
-               : "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its "
-                 "files may be larger, its disk slow, its CPU cores few, or its host busy, if the others run elsewhere.",
+      one_host
+          ? "Compare this rank's share of the data with those of the others: larger or more files, another file "
+            "system, more work per sample. All ranks are on one host, so a busy host would slow all of them; its "
+            "own CPU cores may be fewer (taskset -cp PID)."
+          : "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its "
+            "files may be larger, its disk slow, its CPU cores few, or its host busy, if the others run elsewhere.",
       "Take stacks of its loader's workers during such a load (py-spy dump --pid PID)."};
   return finding;
 }

@@ -102,12 +102,14 @@ static std::string_view CostWords(const VariableHarm& setting, Toll toll) {
 }
 
 static std::string TollWords(const std::string& names, Toll toll, const std::string& whose) {
+  const bool one = names.find(", ") == std::string::npos;
   switch (toll) {
     case Toll::slow: break;
-    case Toll::no_network: return names + " costs nothing here: all ranks are on one host, and no network is used";
+    case Toll::no_network:
+      return names + (one ? " costs" : " cost") + " nothing here: all ranks are on one host, and no network is used";
     case Toll::no_peer:
-      return names +
-             " has no effect here: NCCL_HOSTID makes each process a host of its own, and P2P and shared memory "
+      return names + (one ? " has" : " have") +
+             " no effect here: NCCL_HOSTID makes each process a host of its own, and P2P and shared memory "
              "are used inside a host only";
   }
   return "the environment forces slow paths on " + whose + ": " + names;

@@ -50,17 +50,6 @@ std::string NodeOf(const Incident& incident, const Event& lead) {
   return host.empty() ? "that node" : host;
 }
 
-// CUDA names the component that failed: the links between the GPUs.
-std::vector<std::string> NvlinkSteps(const std::string& node) {
-  return {
-      "Look for the link that failed on " + node +
-          ": dmesg -T | grep -E 'Xid.*74|SXid|NVLink'; nvidia-smi nvlink -s (state) and nvidia-smi nvlink -e (error "
-          "counters).",
-      "Drain " + node + " and reset its GPUs (and the NVSwitches, where it has them); if the errors come back, " +
-          "have the link, the bridge or the board checked (dcgmi diag -r 3).",
-      "Restart the job without " + node + "; the line of code at which the error appears did not cause it."};
-}
-
 // What helps depends on what failed: an Xid has advice of its own, an illegal access is mostly the program's.
 std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
@@ -342,21 +331,19 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                       : finding.ranks.empty() ? "; the log does not say which rank used it"
                                               : "");
   if (IsOfAKernel(*lead)) {
-    const std::string program =
-        !finding.ranks.empty() ? RankWords(finding.ranks)
-                               : SubjectWords(SubjectOf(facts.incident, *lead)) +
-                                     (fault.process.empty() ? "" : " (" + fault.process + ")");
+    const std::string program = !finding.ranks.empty() ? RankWords(finding.ranks)
+                                                       : SubjectWords(SubjectOf(facts.incident, *lead)) +
+                                                             (fault.process.empty() ? "" : " (" + fault.process + ")");
     finding.headline = program +
                        (finding.ranks.size() > 1 ? " made illegal memory accesses on their GPUs"
                                                  : " made an illegal memory access on its GPU") +
                        (finding.ranks.empty() ? "; the log does not say which rank it is" : "");
   }
   if (lead->kind == EventKind::xid && lead->Means(Meaning::reported))
-    finding.headline = (fault.words.empty()
-                            ? "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid "
-                            : who + " " + fault.words + " (Xid ") +
-                       std::to_string(fault.number) + ")" +
-                       (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
+    finding.headline =
+        (fault.words.empty() ? "the driver cannot reach " + who + ", as happens when a GPU has fallen off the bus (Xid "
+                             : who + " " + fault.words + " (Xid ") +
+        std::to_string(fault.number) + ")" + (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   if (lead->kind == EventKind::xid && lead->Means(Meaning::setup_failed))
     finding.headline = who + " does not start: the driver cannot initialize it" +
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");

@@ -68,4 +68,14 @@ std::vector<std::string> AmdPeerSteps() {
           "Infinity Fabric (XGMI): rocm-smi --showxgmierr; drain the node if it counts errors."};
 }
 
+std::vector<std::string> NvlinkSteps(const std::string& node) {
+  return {
+      "Look for the link that failed on " + node +
+          ": dmesg -T | grep -E 'Xid.*74|SXid|NVLink'; nvidia-smi nvlink -s (state) and nvidia-smi nvlink -e (error "
+          "counters).",
+      "Drain " + node + " and reset its GPUs (and the NVSwitches, where it has them); if the errors come back, " +
+          "have the link, the bridge or the board checked (dcgmi diag -r 3).",
+      "Restart the job without " + node + "; the line of code at which the error appears did not cause it."};
+}
+
 }  // namespace tacet

@@ -27,4 +27,7 @@ void SayOfAmd(Finding& finding);
 // ... GPUs that cannot reach each other's memory.
 std::vector<std::string> AmdPeerSteps();
 
+// What to do where the links between the GPUs of a node failed.
+std::vector<std::string> NvlinkSteps(const std::string& node);
+
 }  // namespace tacet

@@ -207,15 +207,17 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
     }
 }
 
-// Each rank's traceback shows where Ctrl-C met it. One that was elsewhere while the others had a collective under way is
-// what they waited for, if the job had stopped before.
+// Each rank's traceback shows where Ctrl-C met it. One that was elsewhere while the others had a collective under way
+// is what they waited for, if the job had stopped before.
 void AddWhereInterrupted(const Case& facts, const Event& kill, Finding& finding) {
   std::set<Rank> waiting;
   int64_t number = -1;
   for (const Event& event : facts.incident.events) {
     const auto& work = event.As<WorkCounters>();
     const bool failed = event.kind == EventKind::watchdog_status && event.seq >= 0;
-    if ((!failed && event.kind != EventKind::dump_signal) || !event.rank.known() || work.last_completed < 0 || work.last_enqueued <= work.last_completed) continue;
+    if ((!failed && event.kind != EventKind::dump_signal) || !event.rank.known() || work.last_completed < 0 ||
+        work.last_enqueued <= work.last_completed)
+      continue;
     if (number >= 0 && number != work.last_completed + 1) return;
     number = work.last_completed + 1;
     waiting.insert(event.rank);
@@ -233,8 +235,8 @@ void AddWhereInterrupted(const Case& facts, const Event& kill, Finding& finding)
   if (!odd || waiting.empty()) return;
   const std::string who = RankWords({odd->rank}), place = RaisedPlaceWords(*odd);
   const std::vector<Rank> others(waiting.begin(), waiting.end());
-  finding.headline += "; at that moment " + who + " was in " + place + ", while " + RankWords(others) +
-                      " had #" + std::to_string(number) + " under way";
+  finding.headline += "; at that moment " + who + " was in " + place + ", while " + RankWords(others) + " had #" +
+                      std::to_string(number) + " under way";
   finding.evidence.push_back(CiteEvent(*odd, "where the interrupt met " + who));
   finding.fix.insert(finding.fix.begin(), "If the job had stopped before Ctrl-C: look at " + place + " on " + who +
                                               " first, since the others waited for it. What does it wait for there?");

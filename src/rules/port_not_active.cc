@@ -107,8 +107,7 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     const std::string& name = (*down)->As<PortState>().device;
     const bool typed = !name.empty() && name.find_first_of(" ,") == std::string::npos;
     steps.push_back("Down: check the cable, the transceiver and the switch port (mlxlink -d " +
-                    (typed ? name : std::string("DEVICE")) +
-                    " -m, iblinkinfo)." +
+                    (typed ? name : std::string("DEVICE")) + " -m, iblinkinfo)." +
                     ((*down)->As<PortState>().polling ? " Its physical state is Polling: it finds no partner."
                                                       : " A port whose physical state is Polling finds no partner."));
   }

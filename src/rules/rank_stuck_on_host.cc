@@ -35,7 +35,8 @@ static void CiteGlooTimeouts(const Case& facts, Finding& finding) {
     ranks.push_back(rank);
     if (!first) first = life->consequence;
   }
-  if (first) finding.evidence.push_back(CiteEvent(*first, RankWords(ranks) + " waited for a peer until gloo timed out"));
+  if (first)
+    finding.evidence.push_back(CiteEvent(*first, RankWords(ranks) + " waited for a peer until gloo timed out"));
 }
 
 static RuleAnswer JudgeStuckOnHost(const Case& facts) {

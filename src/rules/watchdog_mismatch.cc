@@ -55,9 +55,7 @@ Finding WatchdogFinding(const WatchdogDifference& difference, std::string_view c
 
 bool SpeaksAlone(const Case& facts) { return facts.analyses.sources.empty(); }
 
-bool AreTwoCalls(const WatchdogDifference& difference) {
-  return AreDifferentCalls(*difference.odd, *difference.usual);
-}
+bool AreTwoCalls(const WatchdogDifference& difference) { return AreDifferentCalls(*difference.odd, *difference.usual); }
 
 bool IsSkip(const WatchdogDifference& difference) {
   return difference.size && !difference.tied && difference.odd_is_ahead && AreTwoCalls(difference);
@@ -106,13 +104,12 @@ void JudgeWatchdogSkip(const Case& facts, std::string_view cause, RuleAnswer& an
     const std::string it = one ? "it" : "they", has = one ? "has" : "have";
     Finding finding = WatchdogFinding(difference, cause, true);
     finding.operation = OperationRef{difference.usual->op, difference.usual->seq, -1};
-    finding.headline = RankWords(difference.odd_ranks) + " most likely skipped a call that " +
-                       RankWords(difference.usual_ranks) + (difference.usual_ranks.size() == 1 ? " waits" : " wait") +
-                       " in: " + std::string(Name(difference.usual->op)) + " #" +
-                       std::to_string(difference.usual->seq) + " (" + CallWords(*difference.usual) + "). " +
-                       (one ? "Its" : "Their") + " own #" + std::to_string(difference.odd->seq) +
-                       " is a different call (" + CallWords(*difference.odd) + "), and " + it + " " + has +
-                       " already enqueued the next one";
+    finding.headline =
+        RankWords(difference.odd_ranks) + " most likely skipped a call that " + RankWords(difference.usual_ranks) +
+        (difference.usual_ranks.size() == 1 ? " waits" : " wait") + " in: " + std::string(Name(difference.usual->op)) +
+        " #" + std::to_string(difference.usual->seq) + " (" + CallWords(*difference.usual) + "). " +
+        (one ? "Its" : "Their") + " own #" + std::to_string(difference.odd->seq) + " is a different call (" +
+        CallWords(*difference.odd) + "), and " + it + " " + has + " already enqueued the next one";
     if (difference.ahead)
       finding.evidence.push_back(
           CiteEvent(*difference.ahead, RankWords({difference.ahead->rank}) + " has enqueued calls up to #" +
@@ -122,9 +119,10 @@ void JudgeWatchdogSkip(const Case& facts, std::string_view cause, RuleAnswer& an
     const std::string place = CallerPlaceWords(*difference.usual);
     finding.fix = {
         "Look at the call" + (place.empty() ? std::string() : " in " + place) + ": which condition makes " +
-            RankWords(difference.odd_ranks) + " skip it (a batch that is left out, a loss that is not finite, code "
-            "that only some ranks run)? If there is none, " + RankWords(difference.odd_ranks) +
-            " issued one call too many.",
+            RankWords(difference.odd_ranks) +
+            " skip it (a batch that is left out, a loss that is not finite, code "
+            "that only some ranks run)? If there is none, " +
+            RankWords(difference.odd_ranks) + " issued one call too many.",
         "Decide such branches on values that are equal on all ranks (all_reduce or broadcast the condition first)."};
     answer.open.push_back({"Was the call skipped, or did " + it + " issue one too many?",
                            "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000): they list the calls of each"});

@@ -39,14 +39,17 @@ class WildWords : public testing::TestWithParam<Said> {};
 
 TEST_P(WildWords, SayWhatTheLogShows) {
   const std::string words = WordsOf(GetParam().path);
-  for (const std::string_view one : GetParam().holds) EXPECT_NE(words.find(one), std::string::npos) << one << "\n" << words;
-  for (const std::string_view one : GetParam().lacks) EXPECT_EQ(words.find(one), std::string::npos) << one << "\n" << words;
+  for (const std::string_view one : GetParam().holds)
+    EXPECT_NE(words.find(one), std::string::npos) << one << "\n" << words;
+  for (const std::string_view one : GetParam().lacks)
+    EXPECT_EQ(words.find(one), std::string::npos) << one << "\n" << words;
 }
 
 const Said kSaid[] = {
     // The odd rank is a call ahead, and the calls are plainly two.
     {"tests/users/recorded/skip_output",
-     {"collective-skipped", "most likely skipped", "loop_tensor (trainjob.py:142)", "up to #24", "[2|guilty|timed out]"},
+     {"collective-skipped", "most likely skipped", "loop_tensor (trainjob.py:142)", "up to #24",
+      "[2|guilty|timed out]"},
      {"drop_last", "DistributedSampler"}},
     // The same sizes, and nobody is ahead: no call was left out.
     {"tests/wild/watchdog/two_sizes_nobody_ahead.txt", {"collective-mismatch-size"}, {"skipped", "drop_last"}},
@@ -66,7 +69,9 @@ const Said kSaid[] = {
      {"[17|waits|"}},
     {"tests/wild/last_lines/dataloader_shm.txt", {"most likely full", "SIGBUS"}, {"file_system", "NCCL_SHM_DISABLE"}},
     {"tests/wild/last_lines/cpp_exception.txt", {"core dump", "gdb"}, {"last frame in your own code"}},
-    {"tests/wild/frameworks2/u_ds_minus9.txt", {"OOM killer is its most frequent sender", "memory limit of the job"}, {}},
+    {"tests/wild/frameworks2/u_ds_minus9.txt",
+     {"OOM killer is its most frequent sender", "memory limit of the job"},
+     {}},
     {"tests/users/recorded/memory_redirects",
      {"loop_tensor (trainjob.py:124)", "asked for 16.00 GiB", "Look at loop_tensor (trainjob.py:124) first"},
      {}},
@@ -80,9 +85,7 @@ const Said kSaid[] = {
     {"tests/wild/kernel/nvrm_bus_line_alone.txt", {"The GPU at PCI 0000:5e:00 has fallen off the bus"}, {"as happens"}},
     {"tests/wild/frameworks2/store_get_reset.txt", {"ranks 4 and 7 lost the connection"}, {}},
     {"tests/wild/frameworks2/verl_megatron_to.txt", {"which rank it is", " raised AssertionError"}, {"A rank raised"}},
-    {"tests/wild/exam/07_megatron_pp_recv.log",
-     {"so did rank 3", "When it hangs again"},
-     {"While the job hangs"}},
+    {"tests/wild/exam/07_megatron_pp_recv.log", {"so did rank 3", "When it hangs again"}, {"While the job hangs"}},
     {"tests/wild/quoted/fence_watchdog_stuck.txt", {"the watchdog thread of rank 1 made no progress"}, {}},
     {"tests/wild/quoted/stops_and_gdb_is_attached.txt",
      {"its main thread is not shown", "thread apply all py-bt"},
