@@ -121,8 +121,8 @@ std::map<GroupRank, Rank> MembersOf(const Incident& incident, const std::string&
     const auto [known, is_new] = members.emplace(event.group_rank, event.rank);
     if (!is_new && known->second != event.rank) return {};  // several groups of one name
   }
-  const bool sorted = std::is_sorted(members.begin(), members.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const bool sorted =
+      std::is_sorted(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return sorted ? members : std::map<GroupRank, Rank>{};
 }
 

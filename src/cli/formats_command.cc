@@ -21,8 +21,9 @@ static int RunFormats(const std::vector<std::string>& arguments) {
 }
 
 extern const Command kFormatsCommand;
-const Command kFormatsCommand = {
-    "formats", "List the kinds of files that are read, and how to capture them",
-    "tacet formats\n\nLists the kinds of files that tacet reads, and how to capture each. Files are recognized by\ncontent, not by name.\n", RunFormats};
+const Command kFormatsCommand = {"formats", "List the kinds of files that are read, and how to capture them",
+                                 "tacet formats\n\nLists the kinds of files that tacet reads, and how to capture each. "
+                                 "Files are recognized by\ncontent, not by name.\n",
+                                 RunFormats};
 
 }  // namespace tacet

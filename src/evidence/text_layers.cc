@@ -65,7 +65,8 @@ std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
   }
   if (const ShipperHead head = FindShipperHead(prefix); head != ShipperHead::none)
     return TakeOffHeads(bytes, head, most);
-  if (IsCsvLog(prefix)) return TextLayer{TakeCsvLines(bytes, most), UnpackedFrom("a table of a log store"), bytes.size() > most};
+  if (IsCsvLog(prefix))
+    return TextLayer{TakeCsvLines(bytes, most), UnpackedFrom("a table of a log store"), bytes.size() > most};
   if (bytes.size() > kMostPasted) return std::nullopt;
   const Paste paste = FindPaste(prefix);
   if (paste == Paste::none) return std::nullopt;

@@ -172,8 +172,9 @@ void CheckVariable(const VariableView& view, LintSheet& sheet) {
                      UnsetAdvice(*view.known));
   if (view.lone && IsInsideHost(view.given.name))
     return sheet.Add(LintKind::no_effect, LintLevel::note, view.environment, view.given,
-                     Assignment(view) + " has no effect: NCCL_HOSTID makes each of these processes a host of its own, "
-                                        "and P2P and shared memory are used inside a host only",
+                     Assignment(view) +
+                         " has no effect: NCCL_HOSTID makes each of these processes a host of its own, "
+                         "and P2P and shared memory are used inside a host only",
                      "give all processes of one host the same NCCL_HOSTID, or unset it; then see whether this setting "
                      "is still wanted");
   CheckHarm(view, sheet);

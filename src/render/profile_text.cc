@@ -103,8 +103,9 @@ std::string MembersCell(const ProfileTableRow& line) {
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.table.empty()) return;
   const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
-  page.Heading(lonely ? "Communication (sums over all steps; GB/s = 1e9 B/s; of one rank, TRANSFER includes its waiting)"
-                      : "Communication (sums over all steps; GB/s = 1e9 B/s)");
+  page.Heading(lonely
+                   ? "Communication (sums over all steps; GB/s = 1e9 B/s; of one rank, TRANSFER includes its waiting)"
+                   : "Communication (sums over all steps; GB/s = 1e9 B/s)");
   // What names a row comes first: it is repeated where the table is printed in parts.
   std::vector<TextRow> rows = {{{"GROUP"},
                                 {"OPERATION", Ink::plain, true},

@@ -60,7 +60,8 @@ static std::string PlaceOfAwaited(const Incident& incident, const Event& told) {
     const CodePlace& place = event.As<Raised>().place;
     if (event.kind == EventKind::exception && event.rank == told.peer && event.source.file == stop->source.file &&
         event.source.line > stop->source.line && !place.file.empty())
-      return "in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" + std::to_string(place.line) + ")";
+      return "in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
+             std::to_string(place.line) + ")";
   }
   return "";
 }
@@ -68,7 +69,8 @@ static std::string PlaceOfAwaited(const Incident& incident, const Event& told) {
 static std::vector<std::string> StepsOfAStoreWait(const Incident& incident, const Event& told,
                                                   const std::string& elsewhere) {
   const std::string place = PlaceOfAwaited(incident, told);
-  const std::string awaited = told.peer.known() ? RankWords({told.peer}) : "the rank that is waited for, usually rank 0,";
+  const std::string awaited =
+      told.peer.known() ? RankWords({told.peer}) : "the rank that is waited for, usually rank 0,";
   std::vector<std::string> steps = {
       place.empty() ? "Look at what " + awaited +
                           " did in that time: downloads, preprocessing or compilation on one rank make all others wait "

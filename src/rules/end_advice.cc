@@ -31,7 +31,8 @@ std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end) {
   const std::string& host = SubjectOf(facts.incident, end.rank).host;
   return {"Find the " + std::string(heard ? "complete " : "") + "output of " + who +
               (host.empty() ? "" : " (on " + host + ")") +
-              (first ? ", which torchrun names as the first to fail" : "") + ": what it raised is not in these files. " +
+              (first ? ", which torchrun names as the first to fail" : "") +
+              ": what it raised is not in these files. " +
               (end.As<ProcessEnd>().named_first
                    ? "--output-filename DIR of mpirun or horovodrun keeps it next time."
                    : "torchrun --redirects 3 --log-dir DIR keeps it next time, and @record on the main function puts "

@@ -101,8 +101,9 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
           (ran ? "a program of the job did not start: " : "the job did not start: ") + how_it_ended.how;
     }
   }
-  const Event* ended_first =
-      told && told->kind == EventKind::process_exited && CountAlike(facts, *told) == 1 ? NamedFirst(facts, *told) : nullptr;
+  const Event* ended_first = told && told->kind == EventKind::process_exited && CountAlike(facts, *told) == 1
+                                 ? NamedFirst(facts, *told)
+                                 : nullptr;
   // A failed CUDA call of NCCL often comes from a kernel that failed before it.
   const bool nccl_tells = told && told->kind == EventKind::nccl_warning && told->As<Warning>().id != "cuda-failure";
   const bool told_why =
@@ -128,7 +129,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
                           : ended_first && ended_first->As<ProcessEnd>().named_first
                               ? "; the launcher names it as the first to fail, and the reason is not in these files"
                           : ended_first ? "; its own error is not in these files"
-                                                                 : "; the first error is not in these files";
+                                        : "; the first error is not in these files";
   if (before) return before;
   if (told && NeverStarted(*told)) {
     diagnosis.open.push_back({"Why can it not be started?",
@@ -146,7 +147,8 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   if (told && told->kind == EventKind::store_wait_timeout &&
       (NamedFirst(facts, *told) || EndedFromOutsideAfter(facts.incident, *told))) {
     diagnosis.open.push_back(
-        {"What did " + (told->peer.known() ? RankWords({told->peer}) : std::string("the rank that is waited for")) + " do?",
+        {"What did " + (told->peer.known() ? RankWords({told->peer}) : std::string("the rank that is waited for")) +
+             " do?",
          "its stack at that time (py-spy dump --pid PID), or the output of every rank in a file of "
          "its own (torchrun --redirects 3 --log-dir DIR)"});
     return nullptr;

@@ -194,7 +194,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         (HasAllStacks(facts)
              ? ", take the stacks of all ranks twice, some seconds apart (py-spy dump --pid PID): the stacks "
                "read so far do not settle it."
-             : ", take the stack of every " + std::string(census && !census.outside.empty() ? "member of that group" : "rank") +
+             : ", take the stack of every " +
+                   std::string(census && !census.outside.empty() ? "member of that group" : "rank") +
                    " (py-spy dump --pid PID): the rank whose main thread is not in communication is the one that the "
                    "others wait for."));
   const std::string restart =

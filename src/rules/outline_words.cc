@@ -186,7 +186,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
     return !outline.empty() ? outline
            : trouble_told   ? open
                             : (passed.empty() ? "no fault found" : PassedWords(passed) + "; no other fault found") +
-                                  (finished ? ", and " : ", but ") + open;
+                                (finished ? ", and " : ", but ") + open;
   }
   const std::string rest = ". " + std::string(trouble_told ? FaultWords(facts.incident, true) + "."
                                               : recorded   ? "The job ended with exit code 0."

@@ -78,9 +78,8 @@ void AddAllocatorRetries(const Incident& incident, std::vector<std::string>& out
 
 bool IsUpAgain(const Incident& incident, const Event& error) {
   return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return Warns(event, "ib-port-active") && event.speaker == error.speaker &&
-           event.source.file == error.source.file && event.source.line > error.source.line &&
-           event.As<Warning>().object == error.As<Warning>().object;
+    return Warns(event, "ib-port-active") && event.speaker == error.speaker && event.source.file == error.source.file &&
+           event.source.line > error.source.line && event.As<Warning>().object == error.As<Warning>().object;
   });
 }
 
