@@ -360,9 +360,8 @@ void ReadNcclWarning(Event& event) {
   if (const auto option = After(event.text, "Missing \""); option && warning.id == "rccl-host-setting")
     warning.object = option->substr(0, option->find('"'));
   // Call to posix_fallocate failed : No space left on device: the system's words in place of its number.
-  constexpr int64_t kNoSpace = 28;
   if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "No space left on device"))
-    warning.number = kNoSpace;
+    warning.number = ENOSPC;
   if (warning.id.starts_with("shm-") && warning.number < 0 && Contains(event.text, "Permission denied"))
     warning.number = EACCES;
   event.Set(Meaning::refused, warning.id == "connect-failed" && Contains(event.text, "refused"));

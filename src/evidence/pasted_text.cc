@@ -274,7 +274,8 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
   std::string text;
   text.reserve(bytes.size());
   BlockFinder blocks;
-  const std::vector<bool> repeated = FindRepeatedBlocks(lines);
+  const std::vector<bool> repeated =
+      paste == Paste::repeated ? FindRepeatedBlocks(lines) : std::vector<bool>(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = lines[i];
     if (paste == Paste::repeated && !repeated[i]) text += line;

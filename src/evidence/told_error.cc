@@ -82,13 +82,8 @@ ToldError FindToldError(std::string_view bytes, const std::set<uint32_t>& read) 
 }
 
 bool TellsAnEnd(const Event& event) {
+  if (EndsOrFails(event)) return true;
   switch (event.kind) {
-    case EventKind::process_exited:
-    case EventKind::process_killed:
-    case EventKind::abort_signal:
-    case EventKind::segfault:
-    case EventKind::exception:
-    case EventKind::cuda_error:
     case EventKind::nccl_error:
     case EventKind::watchdog_timeout:
     case EventKind::oom_kill:
@@ -100,6 +95,18 @@ bool TellsAnEnd(const Event& event) {
 }
 
 }  // namespace
+
+bool EndsOrFails(const Event& event) {
+  switch (event.kind) {
+    case EventKind::process_exited:
+    case EventKind::process_killed:
+    case EventKind::abort_signal:
+    case EventKind::segfault:
+    case EventKind::exception:
+    case EventKind::cuda_error: return true;
+    default: return false;
+  }
+}
 
 void AddToldError(std::string_view bytes, Fragment& fragment) {
   const auto cut = std::find_if(fragment.events.begin(), fragment.events.end(), [](const Event& event) {

@@ -7,6 +7,9 @@
 
 namespace tacet {
 
+// The event ends a process, or tells why it ended.
+bool EndsOrFails(const Event& event);
+
 // The error that a sentence around a log tells: "I get `CommError: Run initialization has timed out` on process 0",
 // "it fails with a RuntimeError", "I see the following error:" and its words below. It names what a traceback that is
 // cut before its last line does not; where the log shows no end at all it is an exception of its own.

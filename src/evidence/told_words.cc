@@ -288,18 +288,6 @@ void FillPlace(std::string_view line, ToldPlace& place) {
                             !Contains(line, "n't") && !Contains(line, "?");
 }
 
-bool EndsOrFails(const Event& event) {
-  switch (event.kind) {
-    case EventKind::process_exited:
-    case EventKind::process_killed:
-    case EventKind::abort_signal:
-    case EventKind::segfault:
-    case EventKind::exception:
-    case EventKind::cuda_error: return true;
-    default: return false;
-  }
-}
-
 // Whoever takes a stack of a process finds it running: what is said to stop hangs.
 bool ShowsRunningProcess(std::string_view bytes, const Fragment& fragment) {
   return !fragment.threads.empty() &&

@@ -19,10 +19,14 @@ std::string DuringWords(Activity during) {
   return "";
 }
 
+std::string CodePlaceWords(const CodePlace& place) {
+  return place.function + " (" + place.file.substr(place.file.find_last_of("/\\") + 1) + ":" +
+         std::to_string(place.line) + ")";
+}
+
 std::string RaisedPlaceWords(const Event& raised) {
   const CodePlace& place = raised.As<Raised>().place;
-  if (place.function.empty()) return "";
-  return place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" + std::to_string(place.line) + ")";
+  return place.function.empty() ? "" : CodePlaceWords(place);
 }
 
 const Event* ExceptionAround(const Incident& incident, const Event& error) {

@@ -10,7 +10,9 @@ namespace tacet {
 // " while saving a checkpoint"; empty where the frames do not tell, or tell only that the model ran.
 std::string DuringWords(Activity during);
 
-// "check_grads (buffer.py:171)": the innermost frame of the program's own code; empty where none is known.
+// "check_grads (buffer.py:171)", without the folders of the file.
+std::string CodePlaceWords(const CodePlace& place);
+// The same of the innermost frame of the program's own code; empty where none is known.
 std::string RaisedPlaceWords(const Event& raised);
 
 // The exception in whose message, or at whose line, the same process tells of `error`; nullptr: there is none.

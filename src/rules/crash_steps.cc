@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "model/nccl_warnings.h"
+#include "rules/activity_words.h"
 #include "rules/end_advice.h"
 #include "rules/end_sentence.h"
 #include "rules/library_words.h"
@@ -60,8 +61,7 @@ static std::string PlaceOfAwaited(const Incident& incident, const Event& told) {
     const CodePlace& place = event.As<Raised>().place;
     if (event.kind == EventKind::exception && event.rank == told.peer && event.source.file == stop->source.file &&
         event.source.line > stop->source.line && !place.file.empty())
-      return "in " + place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" +
-             std::to_string(place.line) + ")";
+      return "in " + CodePlaceWords(place);
   }
   return "";
 }

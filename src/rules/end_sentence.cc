@@ -115,8 +115,7 @@ std::string ResultWords(const NcclError& error, bool amd) {
 // A traceback that is cut before its name still tells where the program was.
 std::string CutPlaceWords(const CodePlace& place) {
   if (place.function.empty() || place.function.starts_with('<')) return "";
-  return ", in " + place.function + " (" + place.file.substr(place.file.find_last_of("/\\") + 1) + ":" +
-         std::to_string(place.line) + ")";
+  return ", in " + CodePlaceWords(place);
 }
 
 std::string StoreWaitWords(const Event& event, const std::string& who) {

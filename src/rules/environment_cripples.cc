@@ -121,8 +121,8 @@ static std::string_view ThenWords(Toll toll) {
 }
 
 // Of the settings that weigh so.
-static std::optional<Finding> CripplesFinding(const Case& facts, const Values& values, bool one_host, Toll toll) {
-  const std::set<uint32_t> lone = LoneSpeakers(facts.incident, values);
+static std::optional<Finding> CripplesFinding(const Case& facts, const Values& values, bool one_host,
+                                              const std::set<uint32_t>& lone, Toll toll) {
   Finding finding;
   ToldEvents told;
   std::string names, unset = "unset", missing;
@@ -195,10 +195,11 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
   const Values values = CollectValues(facts);
   // Between ranks of one host no network is used: what it is forced to be costs nothing there.
   const bool one_host = NodesOf(facts.incident) == 1;
-  if (auto finding = CripplesFinding(facts, values, one_host, Toll::slow))
+  const std::set<uint32_t> lone = LoneSpeakers(facts.incident, values);
+  if (auto finding = CripplesFinding(facts, values, one_host, lone, Toll::slow))
     answer.findings.push_back(std::move(*finding));
   for (const Toll toll : {Toll::no_network, Toll::no_peer}) {
-    auto finding = CripplesFinding(facts, values, one_host, toll);
+    auto finding = CripplesFinding(facts, values, one_host, lone, toll);
     if (!finding) continue;
     finding->severity = Severity::note;
     finding->status = Status::healthy;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "rules/activity_words.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
 
@@ -61,11 +62,7 @@ void TellFailedRestart(const FailedRestart& restart, Finding& finding) {
   const std::string who = restart.error->rank.known() ? RankWords({restart.error->rank})
                           : restart.end->rank.known() ? RankWords({restart.end->rank})
                                                       : std::string("a rank");
-  const CodePlace& place = raised.place;
-  const std::string where = place.function.empty() ? ""
-                                                   : " in " + place.function + " (" +
-                                                         place.file.substr(place.file.find_last_of("/\\") + 1) + ":" +
-                                                         std::to_string(place.line) + ")";
+  const std::string place = RaisedPlaceWords(*restart.error), where = place.empty() ? "" : " in " + place;
   const std::string message = MessageWords(restart.error->text);
   if (finding.headline.ends_with('.')) finding.headline.pop_back();
   finding.headline += "; torchrun restarted the job, and the restart failed, too: " + who + " raised " + raised.type +

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/message_counts.h"
+#include "rules/activity_words.h"
 #include "rules/hang_finding.h"
 #include "rules/rule.h"
 #include "rules/site_steps.h"
@@ -134,8 +135,7 @@ std::string SiteOfException(const Case& facts, const Event& message) {
     const uint32_t a = event.source.line, b = message.source.line;
     const CodePlace& place = event.As<Raised>().place;
     if (std::max(a, b) - std::min(a, b) > kLinesOfAMessage || place.file.empty()) continue;
-    return place.function + " (" + place.file.substr(place.file.rfind('/') + 1) + ":" + std::to_string(place.line) +
-           ")";
+    return CodePlaceWords(place);
   }
   return "";
 }
