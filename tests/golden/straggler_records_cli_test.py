@@ -18,7 +18,7 @@ WORTH = 0.04  # of the step: what must be found
 # A delay of the GPU that the others hide by half, where the rest is within what hosts of such jobs differ by.
 # The other two cost a quarter and a tenth of the step and are not found: stalls that the starts of the operations do not show,
 # and a loader whose lateness is within what the stalls of the other ranks make likely.
-MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "fifteenth/conv_sometimes_30", "fifteenth/lm_loader_25"}
+MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "fifteenth/lm_loader_25"}
 # The others hide most of its delay, and the replay does not see by what.
 MAY_BE_FAR = {"fourteenth/accum_gpu_60"}
 

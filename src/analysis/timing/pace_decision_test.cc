@@ -260,6 +260,49 @@ TEST(PaceDecision, FewStallsOfALongRecordAreNotWorthAWord) {
   EXPECT_EQ(named(12), 0u) << "2 to 4 % by what was seen, and as well 1 %";
 }
 
+// Gradient buckets one behind the other: rank 0 is a little late for each of them, by the same lateness; before the
+// second one rank 2 stalls in every fifth step.
+Pace PaceOfBuckets(double stall_ms) {
+  constexpr int kBuckets = 5;
+  std::vector<CollectiveRound> rounds;
+  double t = 0;
+  for (int64_t step = 0; step < 40; ++step, t += 20)
+    for (int k = 0; k < kBuckets; ++k) {
+      CollectiveRound round{.kind = OpKind::all_reduce, .group_size = 4};
+      round.group = static_cast<GroupIndex>(0);
+      round.step = step;
+      round.bytes = 1000 + k;
+      const double waited = k == 1 && step % 5 == 2 ? stall_ms : 0;
+      for (int32_t rank = 0; rank < 4; ++rank) {
+        const double late = rank == 2 && waited > 0 ? waited : rank == 0 && waited == 0 ? 0.4 + 0.02 * k : 0;
+        RoundMember member;
+        member.rank = {rank};
+        member.enter_ns = static_cast<int64_t>((t - 5) * kMsNs);
+        member.start_ns = static_cast<int64_t>((t + late) * kMsNs);
+        member.duration_ns = static_cast<int64_t>((1 + waited - late + 0.001 * static_cast<double>(step % 3)) * kMsNs);
+        if (waited == 0) member.duration_ns += static_cast<int64_t>(0.5 * kMsNs);
+        round.members.push_back(member);
+      }
+      t += 1.5 + waited;
+      rounds.push_back(std::move(round));
+    }
+  return MeasurePace(rounds, PaceSource::inspector);
+}
+
+TEST(PaceDecision, AStallBeforeAnyOperationOfARunShows) {
+  const Pace stalls = PaceOfBuckets(30), none = PaceOfBuckets(0);
+  ASSERT_EQ(stalls.steps(), none.steps());
+  ASSERT_GT(stalls.steps(), 30u);
+  size_t stalled = 0;
+  for (size_t s = 0; s < stalls.steps(); ++s) {
+    stalled += stalls.late(2, s) > 25 * kMsNs;
+    EXPECT_LT(stalls.late(1, s), 2 * kMsNs);
+    EXPECT_LT(none.late(2, s), kMsNs);
+    EXPECT_LT(none.late(0, s), 1.0 * kMsNs) << "the lateness that shows in five operations is one";
+  }
+  EXPECT_GE(stalled, 7u);
+}
+
 TEST(PaceDecision, HalfAMillisecondOfAShortStepIsWhatHostsDifferBy) {
   const auto named = [](double late_ms) {
     const auto late = [&](int32_t rank, size_t s) {

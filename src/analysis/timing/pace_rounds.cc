@@ -27,12 +27,18 @@ bool IsTimed(const CollectiveRound& round) {
                                                  [](const RoundMember& m) { return m.duration_ns >= 0; });
 }
 
+// Operations of a step, from the first to before the last number, of which one stands for all.
+struct RepeatedRun {
+  size_t begin = 0, end = 0, chosen = 0;
+};
+
 // The operations of one group, step by step.
 struct GroupSteps {
   std::map<int64_t, std::vector<const CollectiveRound*>> by_step;
   std::set<Rank> members;
   size_t usual = 0;          // how many operations most steps have
   std::vector<bool> counts;  // of the usual number: which count
+  std::vector<RepeatedRun> runs;  // those in which one lateness shows several times
 };
 
 // [position][member] -> how much shorter its operation is than the median one, in every step that has all of them.
@@ -161,7 +167,26 @@ void ChooseOperations(GroupSteps& group) {
     }
     if (most_sum <= kLittleMore * most) continue;
     for (size_t k = begin; k < end; ++k) group.counts[k] = k == largest;
+    group.runs.push_back({begin, end, largest});
   }
+}
+
+// How much later than the median member the last one came.
+int64_t LatenessIn(const CollectiveRound& round) {
+  std::vector<double> durations;
+  for (const RoundMember& m : round.members) durations.push_back(static_cast<double>(m.duration_ns));
+  return std::llround(Median(durations) - *std::min_element(durations.begin(), durations.end()));
+}
+
+// A stall comes before any operation of a run, and shows in that one alone: where another is waited for by far longer
+// than the one that stands for the run, and than is usual anywhere in it, that other one stands for it in this step.
+size_t ChosenInStep(const RepeatedRun& run, const std::vector<const CollectiveRound*>& rounds, int64_t usual) {
+  constexpr int64_t kFarMore = 3, kLongStallNs = 1'000'000;
+  size_t latest = run.chosen;
+  for (size_t k = run.begin; k < run.end; ++k)
+    if (LatenessIn(*rounds[k]) > LatenessIn(*rounds[latest])) latest = k;
+  const int64_t most = LatenessIn(*rounds[latest]);
+  return most >= kLongStallNs + kFarMore * std::max(usual, LatenessIn(*rounds[run.chosen])) ? latest : run.chosen;
 }
 
 bool HasLengthsAlone(const GroupSteps& group) {
@@ -201,6 +226,7 @@ void KeepWhatStandsOut(GroupSteps& group) {
       latest[largest] < kFarMore * *std::max_element(others.begin(), others.end()))
     return;
   for (size_t k = 0; k < group.usual; ++k) group.counts[k] = k == largest;
+  group.runs = {{0, group.usual, largest}};
 }
 
 class RoundPace {
@@ -257,9 +283,21 @@ class RoundPace {
     ChooseOperations(group);
     lengths_alone_ &= HasLengthsAlone(group);
     if (lengths_alone_) KeepWhatStandsOut(group);
-    for (const auto& [step, rounds] : group.by_step)
-      for (size_t k = 0; k < rounds.size(); ++k)
-        TakeRound(*rounds[k], group, rounds.size() != group.usual || group.counts[k]);
+    std::vector<int64_t> usual;  // by run: the lateness in the operation that stands for it
+    for (const RepeatedRun& run : group.runs) {
+      std::vector<double> values;
+      for (const auto& [step, rounds] : group.by_step)
+        if (rounds.size() == group.usual) values.push_back(static_cast<double>(LatenessIn(*rounds[run.chosen])));
+      usual.push_back(std::llround(Median(std::move(values))));
+    }
+    for (const auto& [step, rounds] : group.by_step) {
+      std::vector<bool> counts = rounds.size() == group.usual ? group.counts : std::vector<bool>(rounds.size(), true);
+      for (size_t i = 0; i < group.runs.size() && rounds.size() == group.usual; ++i) {
+        counts[group.runs[i].chosen] = false;
+        counts[ChosenInStep(group.runs[i], rounds, usual[i])] = true;
+      }
+      for (size_t k = 0; k < rounds.size(); ++k) TakeRound(*rounds[k], group, counts[k]);
+    }
   }
 
   size_t Cell(Rank rank, int64_t step) const { return row_.at(rank) * pace_.steps() + column_.at(step); }

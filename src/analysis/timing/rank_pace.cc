@@ -32,11 +32,6 @@ constexpr double kHiccups = 0.01, kHiccupSize = 0.25;
 // row in healthy FSDP jobs, by up to 23 ms. Stalls in adjacent steps are one event, but for those of nearly a step or
 // of more than that.
 constexpr double kEachCounts = 0.75, kEachCountsNs = 25'000'000;
-// Hosts that wait for their GPU in every tenth step issue the nine between too fast: the mean of so many is the step,
-// where it differs from the median by so much.
-constexpr size_t kCycle = 10;
-constexpr double kRunsAhead = 0.1;
-
 // In thirds of fewer steps than these chance says too much.
 constexpr size_t kStepsToDivide = 24;
 
@@ -95,23 +90,6 @@ double WinsorizedDeviation(std::vector<double> values) {
   return std::sqrt(Variance(values)) / (1 - 2 * kTrim);
 }
 
-// Of ten steps in a row the mean, and by how much it is longer than their median; usually, so that a pause of the job
-// now and then changes neither.
-struct Cycle {
-  double mean_ns = 0, over_median = 1;
-};
-Cycle MeasureCycle(const std::vector<double>& step_ns) {
-  std::vector<double> means, ratios;
-  for (size_t s = kCycle; s <= step_ns.size(); ++s) {
-    const std::vector<double> cycle(step_ns.begin() + static_cast<ptrdiff_t>(s - kCycle),
-                                    step_ns.begin() + static_cast<ptrdiff_t>(s));
-    means.push_back(Mean(cycle));
-    if (const double median = Median(cycle); median > 0) ratios.push_back(means.back() / median);
-  }
-  if (ratios.empty()) return {};
-  return {Median(std::move(means)), Median(std::move(ratios))};
-}
-
 // P(at least k) of a Poisson count.
 double ChanceOfAtLeast(size_t k, double expected) {
   double term = std::exp(-expected), below = 0;
@@ -130,13 +108,10 @@ class Summary {
     out_.source = pace_.source;
     out_.steps = pace_.steps();
     out_.operations = pace_.operations;
-    out_.step_ns = Median(pace_.step_ns);
+    const TypicalStep typical = FindTypicalStep(pace_.step_ns);
+    out_.step_ns = typical.ns;
+    runs_ahead_ = typical.runs_ahead;
     if (out_.step_ns <= 0) return std::move(out_);
-    if (pace_.steps() >= 2 * kCycle) {
-      const Cycle cycle = MeasureCycle(pace_.step_ns);
-      runs_ahead_ = cycle.over_median > 1 + kRunsAhead;
-      if (runs_ahead_) out_.step_ns = cycle.mean_ns;
-    }
     for (size_t r = 0; r < pace_.ranks.size(); ++r) Take(r);
     deviation_ = PooledDeviation(all_);
     const double memory = Memory(all_, deviation_);
@@ -367,6 +342,25 @@ class Summary {
 };
 
 }  // namespace
+
+TypicalStep FindTypicalStep(const std::vector<double>& step_ns) {
+  // Hosts that wait for their GPU in every tenth step issue the nine between too fast: the mean of so many is the step,
+  // where it differs from the median by so much. Usually, so that a pause of the job now and then changes neither.
+  constexpr size_t kCycle = 10;
+  constexpr double kRunsAhead = 0.1;
+  TypicalStep out{step_ns.empty() ? 0 : Median(step_ns)};
+  if (out.ns <= 0 || step_ns.size() < 2 * kCycle) return out;
+  std::vector<double> means, over_median;
+  for (size_t s = kCycle; s <= step_ns.size(); ++s) {
+    const std::vector<double> cycle(step_ns.begin() + static_cast<ptrdiff_t>(s - kCycle),
+                                    step_ns.begin() + static_cast<ptrdiff_t>(s));
+    means.push_back(Mean(cycle));
+    if (const double median = Median(cycle); median > 0) over_median.push_back(means.back() / median);
+  }
+  out.runs_ahead = !over_median.empty() && Median(std::move(over_median)) > 1 + kRunsAhead;
+  if (out.runs_ahead) out.ns = Median(std::move(means));
+  return out;
+}
 
 PaceSummary SummarisePace(const Pace& pace) { return Summary(pace).Run(); }
 

@@ -47,6 +47,13 @@ struct PaceSummary {
   std::vector<RankPace> ranks;
 };
 
+// Where hosts run ahead of their GPU and wait for it now and then, the median distance of two steps is too short.
+struct TypicalStep {
+  double ns = 0;
+  bool runs_ahead = false;
+};
+TypicalStep FindTypicalStep(const std::vector<double>& step_ns);
+
 PaceSummary SummarisePace(const Pace& pace);
 
 // Of the steps of which both are known, the share in which the first was later than the second; NaN without any. In a
