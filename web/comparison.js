@@ -72,6 +72,7 @@ function comparisonVerdict(content) {
     h("dl.facts", fact("A, before", h("code", content.a)), fact("B, after", h("code", content.b)),
       fact("Tested", count(content.tested, "line") + ": " + content.slower + " slower, " + content.faster + " faster"),
       fact("Reported", "changes of " + percent(content.min_change) + " or more; " + percent(content.alpha) + " false alarms allowed")),
+    content.stragglers.length > 0 ? h("div.now", h("h2", "Stragglers"), list("ul", content.stragglers.map(capitalise))) : null,
     content.faults.length > 0 ? h("div.now", h("h2", "What is wrong with B"), list("ul", content.faults)) : null);
   node.id = "verdict";
   return node;

@@ -13,7 +13,7 @@ function adviceItem(advice) {
 function profileVerdict(job) {
   const world = job.world_size > 0 ? job.world_size : job.ranks_seen;
   const node = h("section.verdict." + (BOUNDS[job.verdict] || "calm"),
-    h("p.line", h("span.status", job.verdict), job.job ? h("span.who", job.job) : null),
+    h("p.line", h("span.status", job.heading), job.job ? h("span.who", job.job) : null),
     h("h1", unbroken(capitalise(job.headline || "Nothing with times was found."))),
     h("dl.facts", job.step_ns > 0 ? fact("Step", describeTime(job.step_ns)) : null, job.steps > 0 ? fact("Recorded steps", job.steps.toLocaleString("en")) : null,
       world > 0 ? fact("Ranks", world.toLocaleString("en")) : null, job.source ? fact("From", job.source) : null,

@@ -247,6 +247,8 @@ interface Comparison {
   faster: number;
   /** One per part of the step and per operation, size and group. */
   lines: ComparisonLine[];
+  /** Who makes the others wait in which of the runs; a sentence each. */
+  stragglers: string[];
   faults: string[];
   remarks: string[];
 }
@@ -947,6 +949,7 @@ interface ProfilePageJob {
   steps: number;
   step_ns: number;
   verdict: string;
+  heading: string;
   headline: string;
   advice: ProfileJobAdviceItem[];
   hidden_fraction: number | null;

@@ -168,6 +168,7 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   page.Line("  B " + CleanLine(comparison.name_b));
   if (comparison.name_a == comparison.name_b) page.Paragraph("  note: ", "A and B are the same path");
   if (comparison.tested > 0) page.Paragraph("  ", TestedLines(comparison));
+  for (const std::string& one : comparison.stragglers) page.Paragraph("  ", CleanText(one), Ink::strong);
   for (const std::string& fault : comparison.faults)
     if (fault != comparison.headline) page.Paragraph("  ", CleanText(fault), Ink::red);
   size_t hidden = 0, untested = 0, one_sided = 0, other_amounts = 0;
@@ -175,6 +176,8 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   for (const ComparisonLine& line : comparison.lines) {
     one_sided += OnOneSide(line);
     other_amounts += line.kind == ChangeKind::other_amount;
+    // What the headline has told is not told again, but in a list of everything.
+    if (!verbose && comparison.headline.empty() && &line == comparison.StepTime()) continue;
     if (line.summary) {
       summary.push_back(&line);
     } else if (verbose || Differs(line)) {
@@ -239,6 +242,8 @@ std::string RenderComparisonJson(const ProfileComparison& comparison) {
     if (line.bus_gbs_b >= 0) json.Key("bus_gbs_b").Double(line.bus_gbs_b);
     json.EndObject();
   }
+  json.EndArray().Key("stragglers").BeginArray();
+  for (const std::string& one : comparison.stragglers) json.String(one);
   json.EndArray().Key("faults").BeginArray();
   for (const std::string& fault : comparison.faults) json.String(fault);
   json.EndArray().Key("remarks").BeginArray();

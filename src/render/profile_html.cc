@@ -7,6 +7,7 @@
 #include "render/page_fill.h"
 #include "render/profile_page_json.h"
 #include "render/profile_text.h"
+#include "render/profile_words.h"
 #include "report/profile_series.h"
 
 namespace tacet {
@@ -42,7 +43,7 @@ std::string RenderProfileHtml(const std::vector<ProfileReport>& profiles) {
   for (const ProfileReport& profile : profiles)
     plain += (plain.empty() ? "" : "\n") + RenderProfileText(profile, {.width = kPlainWidth});
   const std::string title =
-      "Tacet profile" + (profiles.empty() ? std::string() : ": " + std::string(Name(profiles.front().verdict)));
+      "Tacet profile" + (profiles.empty() ? std::string() : ": " + std::string(HeadingWord(profiles.front())));
   return FillPage(ProfilePage(), {.title = title, .plain = plain, .json = RenderProfilePageJson(profiles)});
 }
 

@@ -183,7 +183,8 @@ void WriteHead(JsonWriter& json, const ProfileReport& profile) {
   json.Key("job").String(profile.job).Key("source").String(profile.source);
   json.Key("world_size").Int(profile.world_size).Key("ranks_seen").Int(static_cast<int64_t>(profile.ranks.size()));
   json.Key("steps").Int(static_cast<int64_t>(profile.steps)).Key("step_ns").Int(profile.step_ns);
-  json.Key("verdict").String(Name(profile.verdict)).Key("headline").String(profile.headline);
+  json.Key("verdict").String(Name(profile.verdict)).Key("heading").String(HeadingWord(profile));
+  json.Key("headline").String(profile.headline);
   json.Key("advice").BeginArray();
   for (const Advice& one : profile.advice) {
     json.BeginObject().Key("what").String(one.what).Key("why").String(one.why);

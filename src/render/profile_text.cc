@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMostRanks = 16, kMostLines = 20;
 
 void AddHead(TextPage& page, const ProfileReport& profile) {
-  page.Line(page.Paint(UpperCase(Name(profile.verdict)), Ink::strong) +
+  page.Line(page.Paint(UpperCase(HeadingWord(profile)), Ink::strong) +
             (profile.job.empty() ? "" : "  " + CleanLine(profile.job)));
   page.Paragraph("  ", CleanText(profile.headline));
   const std::string article = profile.source == "pipeline timeline" ? "a " : "";
@@ -178,19 +178,20 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
     // A share of the step means nothing where no step is known.
-    page.Paragraph("  ",
-                   profile.step_ns <= 0            ? "Not judged: steps could not be separated"
-                   : profile.stragglers.steps == 1 ? "Not judged: one step does not show which rank is always late"
-                   : profile.stragglers.ranks.size() < 2 && profile.stragglers.rounds == 0
-                       ? std::any_of(profile.table.begin(), profile.table.end(),
-                                     [](const ProfileTableRow& line) { return IsPointToPoint(line.row.kind); })
-                             ? std::string("Not judged: sends and receives alone do not show which rank is late") +
-                                   (profile.pipeline.found ? "; the stage times below do" : "")
-                             : "Not judged: no operation of two ranks or more was recorded"
-                   : profile.stragglers.rounds > 0
-                       ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
-                             " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
-                       : "None");
+    page.Paragraph(
+        "  ", profile.times_wrong    ? "Not judged: recorded times that cannot be right do not show which rank is late"
+              : profile.step_ns <= 0 ? "Not judged: steps could not be separated"
+              : profile.stragglers.steps == 1 ? "Not judged: one step does not show which rank is always late"
+              : profile.stragglers.ranks.size() < 2 && profile.stragglers.rounds == 0
+                  ? std::any_of(profile.table.begin(), profile.table.end(),
+                                [](const ProfileTableRow& line) { return IsPointToPoint(line.row.kind); })
+                        ? std::string("Not judged: sends and receives alone do not show which rank is late") +
+                              (profile.pipeline.found ? "; the stage times below do" : "")
+                        : "Not judged: no operation of two ranks or more was recorded"
+              : profile.stragglers.rounds > 0
+                  ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
+                        " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
+                  : "None");
     return;
   }
   std::vector<TextRow> rows = {

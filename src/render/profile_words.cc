@@ -15,6 +15,14 @@ std::string Print(const char* format, double value) {
 
 }  // namespace
 
+std::string_view HeadingWord(const ProfileReport& profile) {
+  if (profile.verdict != ProfileVerdict::undetermined || !profile.mixed.empty()) return Name(profile.verdict);
+  const StragglerReport& found = profile.stragglers;
+  if (!found.stragglers.empty()) return found.stragglers.size() == 1 ? "straggler" : "stragglers";
+  const bool judged = profile.wait_known && found.steps > 1 && !profile.times_wrong;
+  return judged ? "no straggler found" : Name(profile.verdict);
+}
+
 std::string DescribeTime(double ns) {
   const double size = std::fabs(ns);
   if (size < 1e3) return Print("%.0f ns", ns);

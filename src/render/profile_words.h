@@ -8,6 +8,10 @@
 
 namespace tacet {
 
+// Over a profile: "communication-bound"; where the records do not show what bounds the step, whether they show a
+// straggler.
+std::string_view HeadingWord(const ProfileReport& profile);
+
 std::string DescribeTime(double ns);        // "12.3 ms"
 std::string DescribeShare(double share);    // "12.3 %"
 std::string DescribeSmallShare(double share);  // "< 0.1 %" for what would be rounded to nothing

@@ -9,6 +9,7 @@
 
 #include "analysis/timing/statistics.h"
 #include "report/profile_series.h"
+#include "report/profile_verdict.h"
 
 namespace tacet {
 namespace {
@@ -109,6 +110,28 @@ void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileCompariso
       out.remarks.push_back("the runs have " + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) +
                             " ranks");
   }
+}
+
+// Who makes the others wait in one run, or in both: often the whole difference.
+void CompareStragglers(const StragglerReport& a, const StragglerReport& b, std::vector<std::string>& out) {
+  if (a.steps < 2 || b.steps < 2) return;
+  const auto find = [](const StragglerReport& report, Rank rank) -> const Straggler* {
+    for (const Straggler& one : report.stragglers)
+      if (one.rank == rank) return &one;
+    return nullptr;
+  };
+  const auto name = [](const Straggler& one) { return "rank " + std::to_string(one.rank.value); };
+  for (const Straggler& one : b.stragglers) {
+    const Straggler* before = find(a, one.rank);
+    out.push_back(name(one) + " makes the others wait in " +
+                  (before ? "both runs: it costs " + StepPercent(before->cost) + " of the step in A, " +
+                                StepPercent(one.cost) + " in B"
+                          : "B and not in A: it costs " + StepPercent(one.cost) + " of B's step"));
+  }
+  for (const Straggler& one : a.stragglers)
+    if (!find(b, one.rank))
+      out.push_back(name(one) + " makes the others wait in A and not in B: it costs " + StepPercent(one.cost) +
+                    " of A's step");
 }
 
 }  // namespace
@@ -248,6 +271,7 @@ ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b
   SettleComputing(out);
   ExplainByOverlap(out);
   AddRemarks(a, b, out);
+  if (out.headline.empty()) CompareStragglers(a.stragglers, b.stragglers, out.stragglers);
   return out;
 }
 

@@ -48,7 +48,8 @@ struct ProfileComparison {
   std::vector<ComparisonLine> lines;  // the step time first where both runs have steps
   size_t tested = 0, slower = 0, faster = 0;
   std::vector<std::string> remarks;
-  std::vector<std::string> faults;  // what is wrong with B, however fast it is: wrong results, an error
+  std::vector<std::string> stragglers;  // who makes the others wait in which of the runs; a sentence each
+  std::vector<std::string> faults;      // what is wrong with B, however fast it is: wrong results, an error
 
   const ComparisonLine* StepTime() const;
   bool nothing_in_common() const;  // every line is of one run only

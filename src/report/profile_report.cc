@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/timing/pace.h"
+#include "analysis/timing/rank_pace.h"
 #include "analysis/timing/statistics.h"
 #include "base/parallel.h"
 #include "report/profile_series.h"
@@ -215,14 +216,14 @@ void FillMemory(const Incident& incident, ProfileReport& profile) {
     profile.budgets[i].memory = MeasureMemory(incident.timelines[i], shards);
 }
 
-// From this length on a step is a pause of the job, and none of its steps. Hosts that wait for their GPU in every tenth
-// step take as long there, and that is a part of the steps: pauses are rare.
+// From this length on a step is a pause of the job, and none of its steps. Pauses are rare; hosts that wait for their
+// GPU now and then take long there, and that is a part of the steps.
 double LengthOfPauses(const std::vector<std::pair<int64_t, double>>& lengths) {
   constexpr size_t kRare = 15;
   std::vector<double> values;
   values.reserve(lengths.size());
   for (const auto& [step, length] : lengths) values.push_back(length);
-  const double longest = kPauseOfJob * Median(values);
+  const double longest = kPauseOfJob * FindTypicalStep(values).ns;
   const auto pauses = static_cast<size_t>(
       std::count_if(values.begin(), values.end(), [&](double length) { return length >= longest; }));
   return pauses * kRare <= values.size() ? longest : std::numeric_limits<double>::infinity();
@@ -265,7 +266,7 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   const size_t pauses = std::erase_if(lengths, [&](const auto& one) { return one.second >= pause; });
   if (pauses > 0)
     profile.remarks.push_back((pauses == 1 ? "1 step that is" : std::to_string(pauses) + " steps that are") +
-                              std::string(" more than 5 times as long as the median step ") +
+                              std::string(" more than 5 times as long as the typical step ") +
                               (pauses == 1 ? "is" : "are") +
                               " not counted: probably a pause of the job, such as a checkpoint or an evaluation");
   for (const auto& [step, length] : lengths) {
@@ -388,6 +389,8 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   const std::vector<CollectiveRound> rounds = MatchRounds(incident, profile);
   const GroupNames names(incident, rounds);
   FillTable(incident, names, rounds, options, profile);
+  if (profile.times_wrong && profile.stragglers.stragglers.empty())  // how late each rank was is not known either
+    profile.stragglers.ranks.clear(), profile.stragglers.rounds = 0;
   FillGroupShares(names, rounds, profile);
   FillStrategies(incident, names, rounds, profile);
   FillMemory(incident, profile);

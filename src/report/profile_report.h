@@ -116,6 +116,7 @@ struct ProfileReport {
   std::vector<ProfileTableRow> table_by_role;  // the same with groups of one role joined
   std::vector<GroupShare> groups;
   double wait_share = 0;    // waiting for peers over the time of the operations of which it is known
+  bool times_wrong = false;  // of operations that NCCL reported to its profiler: nobody is judged by them
   bool wait_known = false;  // some operation was recorded by two members or more
   std::string mixed;        // the traces are not of one job: how that is known; empty where they may be
   double communication_efficiency =

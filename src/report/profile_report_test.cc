@@ -525,6 +525,20 @@ TEST(ProfileComparison, DifferentNumbersOfRanksAreToldBesideTheStepTime) {
   EXPECT_EQ(CompareProfiles(a, b, {}).proviso, "; but ranks (4 and 2) differ");
 }
 
+TEST(ProfileComparison, WhoMakesTheOthersWaitInWhichRunIsTold) {
+  ProfileReport a = ProfileCase("gpt_ddp_b25"), b = a;
+  a.stragglers = b.stragglers = {};
+  EXPECT_TRUE(CompareProfiles(a, b, {}).stragglers.empty());
+  a.stragglers.steps = b.stragglers.steps = 10;
+  a.stragglers.stragglers = {{.rank = {1}, .cost = 0.12}, {.rank = {2}, .cost = 0.2}};
+  b.stragglers.stragglers = {{.rank = {1}, .cost = 0.3}, {.rank = {3}, .cost = 0.41}};
+  EXPECT_EQ(
+      CompareProfiles(a, b, {}).stragglers,
+      (std::vector<std::string>{"rank 1 makes the others wait in both runs: it costs 12 % of the step in A, 30 % in B",
+                                "rank 3 makes the others wait in B and not in A: it costs 41 % of B's step",
+                                "rank 2 makes the others wait in A and not in B: it costs 20 % of A's step"}));
+}
+
 TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {
   const ProfileReport b25 = ProfileCase("gpt_ddp_b25"), b1 = ProfileCase("gpt_ddp_b1");
   const ProfileComparison comparison = CompareProfiles(b25, b1, {});

@@ -189,6 +189,7 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
         " cannot be right (more data than any link carries): they are not used, and shown as \"?\"");
     const bool exchanges = std::any_of(incident.measurements.begin(), incident.measurements.end(),
                                        [](const Measurement& one) { return IsPointToPoint(one.op); });
+    profile.times_wrong = exchanges && incident.timelines.empty();
     if (exchanges)
       profile.remarks.back() +=
           ". NCCL before 2.31 reports wrong kernel times to its profiler once ranks send to and receive from each "

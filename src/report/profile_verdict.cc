@@ -23,13 +23,7 @@ constexpr double kMostlyOne = 0.8;
 // Less of the step than this is printed as 0.0 %.
 constexpr double kWorthSaying = 0.0005;
 
-std::string Percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, share < 0.0995 ? "%.1f %%" : "%.0f %%", share * 100);
-  return text;
-}
-
-std::string SmallPercent(double share) { return share < kWorthSaying ? "< 0.1 %" : Percent(share); }
+std::string SmallPercent(double share) { return share < kWorthSaying ? "< 0.1 %" : StepPercent(share); }
 
 std::string Times(double factor) {
   char text[32];
@@ -213,7 +207,7 @@ void AddSlowTransfers(const TransferReach& large, double transfer, std::vector<A
   out.push_back({"Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)",
                  "large operations reach " + SmallPercent(kReachablePeak * large.reach / large.ns) +
                      " of the link's peak" + (large.peak_gbs > 0 ? " (" + Gbs(large.peak_gbs) + ")" : std::string()) +
-                     "; normally they reach about " + Percent(kReachablePeak),
+                     "; normally they reach about " + StepPercent(kReachablePeak),
                  gain, true});
 }
 
@@ -251,10 +245,10 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
       {profile.fsdp.found ? "Hide gathers and scatters: larger units, earlier prefetch (fully_shard: "
                             "set_modules_to_forward_prefetch; FullyShardedDataParallel: forward_prefetch)"
                           : "Hide communication under compute",
-       Percent(exposed) + " of the step is exposed communication" +
+       StepPercent(exposed) + " of the step is exposed communication" +
            (compute < transfer ? ", but the compute that could hide it takes only " + SmallPercent(compute)
                                : std::string()) +
-           (profile.wait_known ? "; " + Percent(profile.wait_share) + " of communication is waiting for peers"
+           (profile.wait_known ? "; " + StepPercent(profile.wait_share) + " of communication is waiting for peers"
             : profile.budgets.size() > 1
                 ? std::string("; how much of it is waiting for peers is unknown: no operation was recorded by two "
                               "ranks")
@@ -318,11 +312,12 @@ void JudgeBudget(ProfileReport& profile) {
   }
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
-  profile.headline = "Compute takes " + (compute > 0 ? SmallPercent(compute) : Percent(compute)) + " of the step" +
-                     (beside >= kWorthSaying ? " (" + Percent(beside) + " of the step overlaps communication)" : "") +
-                     ", " + (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") +
-                     Percent(exposed) + "; no kernel runs for " + Percent(idle + copies) +
-                     (copies >= kMinGain ? " (only copies for " + Percent(copies) + ")" : "");
+  profile.headline =
+      "Compute takes " + (compute > 0 ? SmallPercent(compute) : StepPercent(compute)) + " of the step" +
+      (beside >= kWorthSaying ? " (" + StepPercent(beside) + " of the step overlaps communication)" : "") + ", " +
+      (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") + StepPercent(exposed) +
+      "; no kernel runs for " + StepPercent(idle + copies) +
+      (copies >= kMinGain ? " (only copies for " + StepPercent(copies) + ")" : "");
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
     profile.headline += "; most of the communication time is waiting for late peers";
 }
@@ -333,10 +328,17 @@ void JudgeReplay(ProfileReport& profile) {
   char text[96];
   std::snprintf(text, sizeof text, "; stragglers make the step %.2f times as long as the ideal",
                 profile.what_if.front().slowdown);
-  profile.headline = Percent(compute) + " of the workers' time is compute, the rest is waiting or communication" + text;
+  profile.headline =
+      StepPercent(compute) + " of the workers' time is compute, the rest is waiting or communication" + text;
 }
 
 }  // namespace
+
+std::string StepPercent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, share < 0.0995 ? "%.1f %%" : "%.0f %%", share * 100);
+  return text;
+}
 
 void JudgeProfile(ProfileReport& profile) {
   std::vector<Advice> advice;
@@ -354,9 +356,9 @@ void JudgeProfile(ProfileReport& profile) {
     profile.headline =
         !profile.wait_known
             ? std::string("No operation was recorded by two ranks, so waiting for peers is unknown")
-            : (profile.communication_share > 0 ? "Communication takes " + Percent(profile.communication_share) +
-                                                     " of the step; " + Percent(profile.wait_share) + " of that"
-                                               : Percent(profile.wait_share) + " of the communication time") +
+            : (profile.communication_share > 0 ? "Communication takes " + StepPercent(profile.communication_share) +
+                                                     " of the step; " + StepPercent(profile.wait_share) + " of that"
+                                               : StepPercent(profile.wait_share) + " of the communication time") +
                   " is waiting for peers. These records do not show whether compute overlaps with it";
   } else {
     profile.headline = "Nothing with times was found";
