@@ -5,9 +5,9 @@
 # and Inspector-format lines (of our plugin) and the length of every step; with INSPECTOR=FILE.so a second round of some
 # jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
 # the next one already loads PyTorch and waits at its gate. OUT/records.tar.xz and OUT/traces.tar.xz.* hold everything.
-# LAB_READ=PROGRAM lets that tacet read everything on the spot: OUT/table.md; traces of many jobs are large.
+# LAB_READ=PROGRAM lets that tacet read everything on the spot (OUT/table.md) and leaves the traces out: of many jobs they are large.
 # LAB_LIST names a file with other jobs, LAB_JOB the program that runs them (straggler_models.py for straggler_list_6.txt to
-# straggler_list_10.txt). No job is started later than LAB_SECONDS after the beginning.
+# straggler_list_11.txt). No job is started later than LAB_SECONDS after the beginning.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 program=${LAB_JOB:-straggler_job.py}
@@ -118,6 +118,7 @@ rm -rf "$work"/rec/*/live_* "$work"/rec/inspector/*/live_*
 find "$work/rec" -type f -size 0 -delete
 rm -f "$work"/rec/inspector/*/trace_rank*.json  # those of the first round tell the same
 [ -n "${LAB_READ:-}" ] && python3 "$here/straggler_table.py" "$LAB_READ" "$work/rec" >"$out/table.md" 2>&1
+[ -n "${LAB_READ:-}" ] && find "$work/rec" -name 'trace_rank*.json' -delete
 (cd "$work/rec" && find . -name 'trace_rank*.json' | sort >"$work/traces" && find . -type f ! -name 'trace_rank*.json' | sort >"$work/records")
 tar -C "$work/rec" -cf - -T "$work/records" | xz -T0 -6 >"$out/records.tar.xz"
 # In parts: cat traces.tar.xz.* | tar -xJ

@@ -50,6 +50,8 @@ int WeightOf(std::string_view word) {
   return word.size() >= 5 ? 1 : 0;
 }
 
+constexpr int kSaysWhatWentWrong = 3;
+
 // "NaN" in the sentence is "nan" in the line.
 bool IsNotFinite(std::string_view word) {
   for (const std::string_view one : {"nan", "NaN", "NAN", "inf", "Inf", "INF"})
@@ -61,6 +63,10 @@ bool IsNotFinite(std::string_view word) {
 // for: "signal 9", "exit code 3", "Xid 31".
 std::unordered_map<std::string_view, int> WeightsOf(std::string_view about) {
   std::unordered_map<std::string_view, int> weights;
+  // "... by key '0', but store->get('0') got error: Connection reset by peer": what went wrong, whatever it is cited
+  // for.
+  for (const std::string_view one : {"reset", "refused", "closed", "unreachable", "denied", "aborted"})
+    weights[one] = kSaysWhatWentWrong;
   std::string_view before;
   bool awaited = false;  // "waiting for rank 5"
   for (const QuotedWord& word : WordsOf(about)) {

@@ -38,6 +38,15 @@ TEST(QuoteWindow, ShowsTheNumberOfTheOperation) {
   EXPECT_NE(shown.substr(0, 153).find("work: 17"), std::string::npos) << shown;
 }
 
+TEST(QuoteWindow, ShowsWhatWentWrong) {
+  const std::string line =
+      "torch.distributed.DistBackendError: [5] is setting up NCCL communicator and retrieving ncclUniqueId from [0] "
+      "via "
+      "c10d key-value store by key '1', but store->get('1') got error: Connection reset by peer";
+  const std::string shown = QuoteWindow(line, "rank 5 lost the connection to the store of rank 0", 100);
+  EXPECT_TRUE(shown.starts_with("...") && shown.ends_with("Connection reset by peer")) << shown;
+}
+
 TEST(QuoteWindow, NamesOfTensorsOutweighWords) {
   const std::string line =
       "WARNING: One or more tensors were submitted to be reduced, gathered or broadcasted by subset of ranks and are "
