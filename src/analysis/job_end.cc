@@ -45,11 +45,11 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::disk_full:
     case EventKind::port_in_use:
     case EventKind::peer_access_failed:
-    case EventKind::fabric_down:
     case EventKind::model_mismatch:
     case EventKind::connect_failed:
     case EventKind::process_killed: return true;
     case EventKind::process_exited: return event.As<ProcessEnd>().code != 0;
+    case EventKind::fabric_down: return event.As<CudaRefusal>().fabric == FabricFault::not_started;
     case EventKind::rendezvous_incomplete: return !event.As<Rendezvous>().waiting;
     case EventKind::monitored_barrier_failed: return event.peer.known();
     case EventKind::xid:

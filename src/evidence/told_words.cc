@@ -102,6 +102,9 @@ bool StatesAHang(std::string_view part) {
                         "hang in",
                         "hang after",
                         "hang during",
+                        "goes into hang",
+                        "goes into a hang",
+                        "went into a hang",
                         "stuck",
                         "stucks",
                         "stucked",
@@ -161,7 +164,8 @@ bool StatesSlowness(std::string_view part) {
                   "much longer",     "takes longer",    "take longer",      "times longer",       "times as long",
                   "twice as long",   "speed goes down", "speed drops",      "throughput drops",   "throughput is low",
                   "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
-                  "poor performance"}) ||
+                  "poor performance", "varying performance", "unstable performance", "inconsistent performance",
+                  "varying throughput"}) ||
       (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
        HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad"}));
   return says && !IsDoubted(part) &&
@@ -267,6 +271,10 @@ bool SaysItIsSlow(std::string_view line) {
   if (ChineseSaysItIsSlow(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   const std::string low = Lowered(line);
+  // "the first iteration compiles, so it is slower": nothing is wrong with that.
+  if (HasAnyWord(low, {"first iteration", "first iterations", "first step", "first steps", "first batch"}) &&
+      ContainsAny(low, {"compil", "warm"}))
+    return false;
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);
 }
 

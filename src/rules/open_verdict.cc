@@ -21,6 +21,7 @@
 #include "rules/open_crash.h"
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
+#include "rules/ras_lead.h"
 #include "rules/stack_words.h"
 #include "rules/timeout_words.h"
 #include "rules/told_hang.h"
@@ -269,7 +270,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }
-  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
+  if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
       !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);

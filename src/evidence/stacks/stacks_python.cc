@@ -115,8 +115,10 @@ bool ParsePySpyProcess(std::string_view line, ProcessLine* out) {
 // Thread 0x7F1C2C5FE740 (idle)
 bool ParsePySpyThread(std::string_view line, ThreadLine* out) {
   if (!TakeLiteral(line, "Thread ")) return false;
-  out->id = TakeThreadId(line);
-  if (out->id.empty() || !TakeLiteral(line, " (")) return false;
+  // Thread (active): "MainThread": whoever pasted it took the number out
+  const bool masked = line.starts_with("(") && Contains(line, "): \"");
+  if (!masked) out->id = TakeThreadId(line);
+  if ((!masked && (out->id.empty() || !TakeLiteral(line, " "))) || !TakeLiteral(line, "(")) return false;
   out->state = TakeUntil(line, ')');
   if (out->state != "idle" && out->state != "active" && out->state != "active+gil" && out->state != "gil") return false;
   TakeLiteral(line, ")");
