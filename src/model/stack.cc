@@ -81,6 +81,8 @@ bool IsCommunicationModule(std::string_view function, std::string_view file) {
     return ContainsAny(function, {"_sync_", "broadcast_coalesced", "_verify_param"});
   if (ContainsAny(file, {"deepspeed/comm/", "-packages/horovod/", "-packages/mpi4py/", "ray/util/collective/"}))
     return true;
+  // Experts' tokens go to other ranks and come from them in these calls.
+  if (ContainsAny(file, {"deep_ep/buffer", "deep_ep/hybrid"})) return ContainsAny(function, {"dispatch", "combine"});
   const auto below = After(file, "torch/distributed/");
   if (!below) return false;
   // What DDP and FSDP do first: NCCL connects in there, and waits for the other ranks.

@@ -134,7 +134,8 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     return;
   }
   // A watchdog that fired has ended its process.
-  const bool over = IsGone(facts) || (end.told && end.told->kind == EventKind::watchdog_timeout);
+  const bool over = IsGone(facts) || (end.told && (end.told->kind == EventKind::watchdog_timeout ||
+                                                   end.told->kind == EventKind::exception));
   diagnosis.headline = over ? "the job hung" : "the job hangs";
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
