@@ -17,7 +17,7 @@ bool SpeakOfRasLead(const Case& facts, Diagnosis& diagnosis) {
   finding.severity = Severity::note;
   finding.headline = "At the time of the RAS report, " + leaders + " had launched " + std::to_string(lead.most) + " " +
                      lead.operation + " and " + many + " " + std::to_string(lead.least) +
-                     (lead.stands ? "; nobody launched anything since the report before"
+                     (lead.stands ? "; no rank launched anything since the report before"
                                   : "; a running job can look like this at any moment");
   finding.explanation = "The report names the ranks that are ahead, not those that are behind.";
   finding.evidence.push_back({lead.source, "", "how far most ranks were"});
