@@ -79,7 +79,7 @@ bool HasWordBefore(std::string_view part, std::string_view word, Words behind) {
 bool DeniesProgress(std::string_view part) {
   if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
   if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
-  for (const std::string_view no : {"won't ", "wont ", "doesn't ", "does not ", "will not ", "never "})
+  for (const std::string_view no : {"won't ", "wont ", "doesn't ", "does not ", "don't ", "do not ", "will not ", "never "})
     if (const auto verb = After(part, no)) {
       if (HasAnyWord(verb->substr(0, 20), {"proceed", "progress", "respond", "advance", "make progress"})) return true;
       if (verb->starts_with("move") &&

@@ -392,6 +392,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::pending, "Loading model weights took"},
     {Keyword::pending, " nodes are available: "},
     {Keyword::pending, "FailedScheduling"},
+    {Keyword::pending, " tasks in gang unschedulable"},
     {Keyword::pending, " Pending "},
     {Keyword::pending, "Successfully assigned "},
     {Keyword::pending, " PD "},
