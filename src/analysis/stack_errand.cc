@@ -45,9 +45,9 @@ bool SetsUpCommunicator(std::string_view function) {
 std::string MpiCall(std::string_view function, std::string_view file) {
   if (Contains(file, "libccl.so") && function.starts_with("ccl_")) {
     const std::string_view name = function.substr(0, function.find('('));
-    for (const std::string_view call : {"ccl_allgather", "ccl_allgatherv", "ccl_allreduce", "ccl_alltoall",
-                                        "ccl_alltoallv", "ccl_barrier", "ccl_broadcast", "ccl_reduce",
-                                        "ccl_reduce_scatter", "ccl_send", "ccl_recv"})
+    for (const std::string_view call :
+         {"ccl_allgather", "ccl_allgatherv", "ccl_allreduce", "ccl_alltoall", "ccl_alltoallv", "ccl_barrier",
+          "ccl_broadcast", "ccl_reduce", "ccl_reduce_scatter", "ccl_send", "ccl_recv"})
       if (name == call) return std::string(name);
     return "";
   }
@@ -138,8 +138,9 @@ StackErrand FindErrand(const Incident& incident, const std::vector<Frame>& frame
     driver |= IsDriver(frame.file);
     // The progress loop runs as long as a call waits.
     if (const std::string call = MpiCall(frame.function, frame.file); !call.empty())
-      return waits || ContainsAny(named.front().function, {"rogress", "ccl_executor::wait"}) ? StackErrand{ErrandKind::mpi_call, call}
-                                                                       : StackErrand{};
+      return waits || ContainsAny(named.front().function, {"rogress", "ccl_executor::wait"})
+                 ? StackErrand{ErrandKind::mpi_call, call}
+                 : StackErrand{};
   }
   return {};
 }

@@ -102,8 +102,9 @@ bool IsCommunication(std::string_view function, std::string_view file) {
   if (file == "<built-in>")
     return IsOneOf(function, {"wait", "allreduce", "barrier", "allgather", "broadcast", "recv", "send"});
   const bool nccl_api = function.size() > 4 && function.starts_with("nccl") && function[4] >= 'A' && function[4] <= 'Z';
-  return nccl_api || ContainsAny(file, {"libnccl", "/nccl/", "c10d/", "libmpi.so", "libccl.so"}) || file == "bootstrap.cc" ||
-         file.ends_with("/bootstrap.cc") || function.starts_with("MPI_") || function.starts_with("PMPI_") ||
+  return nccl_api || ContainsAny(file, {"libnccl", "/nccl/", "c10d/", "libmpi.so", "libccl.so"}) ||
+         file == "bootstrap.cc" || file.ends_with("/bootstrap.cc") || function.starts_with("MPI_") ||
+         function.starts_with("PMPI_") ||
          ContainsAny(function, {"c10d::", "ProcessGroupNCCL", "ProcessGroupGloo", "TCPStore", "gloo::"});
 }
 

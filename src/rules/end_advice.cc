@@ -104,10 +104,11 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case 137:
     case 255:  // not told: a kill leaves no word
       advice.front() =
-          std::string(code == 255 ? "Nothing here says how it ended. A kill leaves no message of the process, and the "
-                                    "kernel's OOM killer is the most frequent reason. On its host: dmesg -T | grep -iE "
-                                  : "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T "
-                                    "| grep -iE ") +
+          std::string(code == 255
+                          ? "Nothing here says how it ended. A kill leaves no message of the process, and the "
+                            "kernel's OOM killer is the most frequent reason. On its host: dmesg -T | grep -iE "
+                          : "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T "
+                            "| grep -iE ") +
           "'out of "
           "memory|killed process'; then the memory limit of the job or container (sacct -o MaxRSS,ReqMem; kubectl "
           "describe pod; memory.events of its cgroup).";

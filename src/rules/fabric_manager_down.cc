@@ -68,7 +68,7 @@ extern const Rule kFabricManagerDownRule;
 const Rule kFabricManagerDownRule = {
     "fabric-manager-down",
     "The NVSwitch fabric is not ready",
-    "the ranks' output (CUDA error 802) or NCCL logs (WARN about NVLS, MNNVL)",
+    "the ranks' output (CUDA error 802), NCCL logs (WARN about NVLS, MNNVL), nvidia-smi -q or the kernel log",
     "On machines with NVSwitch, a service called the fabric manager sets up the switches. Without it, or with a "
     "version other than the driver's, CUDA does not start (error 802), or the multicast memory of NVLink SHARP cannot "
     "be "

@@ -338,8 +338,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
 static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
   constexpr uint32_t kLinesOfTheEnd = 3;
   const auto& events = facts.incident.events;
-  const auto told = std::find_if(events.begin(), events.end(),
-                                 [](const Event& event) { return event.kind == EventKind::told_hang; });
+  const auto told =
+      std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::told_hang; });
   if (told == events.end()) return;
   for (const LogOutline& outline : facts.incident.outlines) {
     std::set<int32_t> joined;

@@ -134,8 +134,9 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     return;
   }
   // A watchdog that fired has ended its process.
-  const bool over = IsGone(facts) || (end.told && (end.told->kind == EventKind::watchdog_timeout ||
-                                                   end.told->kind == EventKind::exception));
+  const bool over =
+      IsGone(facts) ||
+      (end.told && (end.told->kind == EventKind::watchdog_timeout || end.told->kind == EventKind::exception));
   diagnosis.headline = over ? "the job hung" : "the job hangs";
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
@@ -271,8 +272,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }
-  if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
-      !QuoteUnreadError(facts, diagnosis))
+  if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !QuoteUnknownWarning(facts, diagnosis) &&
+      !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);

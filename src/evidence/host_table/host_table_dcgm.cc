@@ -56,7 +56,8 @@ std::string GpuOfRemark(std::string_view text) {
 // |-----  Deployment  --------+------------------------------------------------|
 static bool IsSection(std::string_view line) {
   if (!line.starts_with("+-----  ") && !line.starts_with("|-----  ")) return false;
-  return ContainsAny(line, {"-  Metadata  -", "-  Deployment  -", "-  Integration  -", "-  Hardware  -", "-  Stress  -"});
+  return ContainsAny(line,
+                     {"-  Metadata  -", "-  Deployment  -", "-  Integration  -", "-  Hardware  -", "-  Stress  -"});
 }
 
 bool DcgmTable::IsHead(std::string_view line) {

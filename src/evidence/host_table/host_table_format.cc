@@ -54,7 +54,8 @@ extern const Format kHostTableFormat;
 const Format kHostTableFormat = {
     .name = "host_table",
     .description =
-        "what a host or cluster lists: nvidia-smi (also Fabric of -q), gpustat and dcgmi diag tables, df, sinfo, failed prologs of Slurm",
+        "what a host or cluster lists: nvidia-smi (also Fabric of -q), gpustat and dcgmi diag tables, df, sinfo, "
+        "failed prologs of Slurm",
     .recognise = RecogniseHostTable,
     .read = ReadHostTable,
     .shares_lines = true,

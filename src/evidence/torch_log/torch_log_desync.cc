@@ -28,8 +28,8 @@ void DesyncReader::ReadCulprits(const LogLine& line) {
   if (have_absent_ && !absent) return;
   const std::vector<int32_t> ranks = FindRankList(line.text);
   if (absent && !have_absent_) report_->ranks.clear();
-  // "[7] finished collective #182, but didn't join collective #183", where the others have issued calls up to #315: they
-  // all wait for the first that somebody did not join, and what kind it is the report does not say.
+  // "[7] finished collective #182, but didn't join collective #183", where the others have issued calls up to #315:
+  // they all wait for the first that somebody did not join, and what kind it is the report does not say.
   if (const auto missed = IntAfter(line.text, "didn't join collective #");
       missed && *missed > 0 && *missed < report_->seq) {
     report_->seq = *missed;

@@ -53,9 +53,9 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::out_of_memory)) {
     for (const std::string_view context :
          {"CUDA out of memory", "HIP out of memory", "NPU out of memory", "XPU out of memory", "OutOfMemoryError",
-          "Cuda failure", "CUDA error: out of memory", "CUDA Error: out of memory", "HIP error: out of memory", "Triton Error [CUDA]: out of memory",
-          "CUDA driver error: out of memory", "CUDA runtime error in ", "cudaErrorMemoryAllocation",
-          "cudaMalloc failed: out of memory", "Out of memory error on "})
+          "Cuda failure", "CUDA error: out of memory", "CUDA Error: out of memory", "HIP error: out of memory",
+          "Triton Error [CUDA]: out of memory", "CUDA driver error: out of memory", "CUDA runtime error in ",
+          "cudaErrorMemoryAllocation", "cudaMalloc failed: out of memory", "Out of memory error on "})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
   // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at

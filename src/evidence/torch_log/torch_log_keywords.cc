@@ -130,6 +130,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "nvshmem initialization failed"},
     {Keyword::other_library, "] Peer GPU "},
     {Keyword::other_library, "UCX Fatal: "},
+    {Keyword::other_library, "Process failed for slice ("},
     {Keyword::other_library, "ucp_ep_create("},
     {Keyword::other_library, "Failed to resolve UCX endpoint"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: Out of memory"},

@@ -74,8 +74,8 @@ LineUse ReadStart(const LogLine& line, RecordList& out) {
   record->source = line.source;  // what failed tells more than that the start did
   record->value = 2;
   record->subject = "an NVSHMEM error";
-  record->object = transport   ? "init failed for transport: " + Capped(Trim(*transport), 60)
-                   : no_path   ? "GPU " + std::to_string(IntAfter<int32_t>(line.text, "[GPU ").value_or(0)) +
+  record->object = transport ? "init failed for transport: " + Capped(Trim(*transport), 60)
+                   : no_path ? "GPU " + std::to_string(IntAfter<int32_t>(line.text, "[GPU ").value_or(0)) +
                                    " cannot reach its peer GPU " + std::to_string(*peer) + " by any transport"
                    : multicast ? std::string("the symmetric heap could not be mapped to an NVLink multicast group")
                                : std::string(kNotInitialized);
@@ -86,7 +86,8 @@ LineUse ReadStart(const LogLine& line, RecordList& out) {
         "them out.";
   if (multicast)
     record->cure =
-        "Test with NVSHMEM_DISABLE_NVLS=1. If that helps, the NVLink fabric is the part that fails: see nvidia-smi -q | "
+        "Test with NVSHMEM_DISABLE_NVLS=1. If that helps, the NVLink fabric is the part that fails: see nvidia-smi -q "
+        "| "
         "grep -A3 Fabric and dmesg -T | grep -i fabric on that host.";
   record->text = Capped(Trim(line.text), 600);
   return LineUse::understood;

@@ -79,7 +79,8 @@ LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
   // 2024-04-05T11:12:25-04:00	DEBUG	events	Pod: default.resnet-worker-0 exited with code 1	{"type": "Normal", ...
   auto pod = After(line.text, "msg=\"Pod: ");
   if (!pod) pod = After(line.text, "\tPod: ");
-  if (!pod && Contains(line.text, " job=")) pod = After(line.text, "] Pod: ");  // INFO[0289] Pod: ... job=default.resnet
+  if (!pod && Contains(line.text, " job="))
+    pod = After(line.text, "] Pod: ");  // INFO[0289] Pod: ... job=default.resnet
   if (pod) {
     std::string_view name = TakeWord(*pod);
     const auto code = IntAfter(*pod, "exited with code ");
