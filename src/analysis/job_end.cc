@@ -15,6 +15,7 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::gil_blocked:
     case EventKind::desync_report:
     case EventKind::hung_task: return true;
+    case EventKind::exception: return event.Means(Meaning::gloo_timeout);
     case EventKind::xla_wait: return !event.As<XlaWait>().passed;
     // Whose connection broke in the barrier was left by its peer; only who waited until its time was up tells of a
     // hang.
@@ -25,7 +26,7 @@ bool IsSignOfHang(const Event& event) {
 
 bool IsSignOfCrash(const Event& event) {
   switch (event.kind) {
-    case EventKind::exception:
+    case EventKind::exception: return !event.Means(Meaning::gloo_timeout);
     case EventKind::abort_signal:
     case EventKind::cuda_error:
     case EventKind::nccl_error:
@@ -45,11 +46,11 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::disk_full:
     case EventKind::port_in_use:
     case EventKind::peer_access_failed:
-    case EventKind::fabric_down:
     case EventKind::model_mismatch:
     case EventKind::connect_failed:
     case EventKind::process_killed: return true;
     case EventKind::process_exited: return event.As<ProcessEnd>().code != 0;
+    case EventKind::fabric_down: return event.As<CudaRefusal>().fabric == FabricFault::not_started;
     case EventKind::rendezvous_incomplete: return !event.As<Rendezvous>().waiting;
     case EventKind::monitored_barrier_failed: return event.peer.known();
     case EventKind::xid:

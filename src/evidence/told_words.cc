@@ -79,7 +79,8 @@ bool HasWordBefore(std::string_view part, std::string_view word, Words behind) {
 bool DeniesProgress(std::string_view part) {
   if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
   if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
-  for (const std::string_view no : {"won't ", "wont ", "doesn't ", "does not ", "will not ", "never "})
+  for (const std::string_view no :
+       {"won't ", "wont ", "doesn't ", "does not ", "don't ", "do not ", "will not ", "never "})
     if (const auto verb = After(part, no)) {
       if (HasAnyWord(verb->substr(0, 20), {"proceed", "progress", "respond", "advance", "make progress"})) return true;
       if (verb->starts_with("move") &&
@@ -102,6 +103,9 @@ bool StatesAHang(std::string_view part) {
                         "hang in",
                         "hang after",
                         "hang during",
+                        "goes into hang",
+                        "goes into a hang",
+                        "went into a hang",
                         "stuck",
                         "stucks",
                         "stucked",
@@ -156,12 +160,31 @@ bool StatesSlowness(std::string_view part) {
                                    "although", "though",        "because",    "now",  "too",   "again",   "from",
                                    "over",     "across",        "while",      "even", "only",  "between", "training",
                                    "speed",    "communication", "performance"}) ||
-      HasAnyWord(part,
-                 {"slower",          "slows down",      "slowed down",      "slowdown",           "far longer",
-                  "much longer",     "takes longer",    "take longer",      "times longer",       "times as long",
-                  "twice as long",   "speed goes down", "speed drops",      "throughput drops",   "throughput is low",
-                  "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
-                  "poor performance"}) ||
+      HasAnyWord(part, {"slower",
+                        "slows down",
+                        "slowed down",
+                        "slowdown",
+                        "far longer",
+                        "much longer",
+                        "takes longer",
+                        "take longer",
+                        "times longer",
+                        "times as long",
+                        "twice as long",
+                        "speed goes down",
+                        "speed drops",
+                        "throughput drops",
+                        "throughput is low",
+                        "low throughput",
+                        "low bandwidth",
+                        "bandwidth is low",
+                        "performance is bad",
+                        "bad performance",
+                        "poor performance",
+                        "varying performance",
+                        "unstable performance",
+                        "inconsistent performance",
+                        "varying throughput"}) ||
       (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
        HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad"}));
   return says && !IsDoubted(part) &&
@@ -267,6 +290,10 @@ bool SaysItIsSlow(std::string_view line) {
   if (ChineseSaysItIsSlow(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   const std::string low = Lowered(line);
+  // "the first iteration compiles, so it is slower": nothing is wrong with that.
+  if (HasAnyWord(low, {"first iteration", "first iterations", "first step", "first steps", "first batch"}) &&
+      ContainsAny(low, {"compil", "warm"}))
+    return false;
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);
 }
 

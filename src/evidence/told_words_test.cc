@@ -37,6 +37,12 @@ TEST(ToldWords, ASentenceSaysThatTheJobHangs) {
     EXPECT_TRUE(SaysItHangs(line)) << line;
 }
 
+TEST(ToldWords, AFirstStepThatCompilesIsNotSlow) {
+  EXPECT_FALSE(SaysItIsSlow("The first step also compiles the graph, so it is much slower than those after it."));
+  EXPECT_TRUE(SaysItIsSlow("From the first step on it is much slower than on one node."));
+  EXPECT_TRUE(SaysItIsSlow("Across identical runs I randomly get varying performance."));
+}
+
 TEST(ToldWords, ChineseSentencesAreReadAsWell) {
   for (const char* line : {"两台机器都卡在了建立通信组之后，等了半个小时", "训练到第三个epoch就卡住，显存不变",
                            "多机训练时程序一直没有反应，GPU利用率为0", "保存checkpoint时进程hang住"})

@@ -440,9 +440,17 @@ struct PortTaken {
   int64_t port = -1;
 };
 
+// What is known of a fabric that is not ready.
+enum class FabricFault : uint8_t {
+  not_started,  // CUDA does not start (error 802)
+  bad_status,   // nvidia-smi -q prints another status than Success
+  out_of_sync   // the driver's state of the fabric is not that of the fabric manager
+};
+
 // CUDA refuses to set something up: access to a peer's memory, the NVSwitch fabric.
 struct CudaRefusal {
   std::string words;
+  FabricFault fabric = FabricFault::not_started;
 };
 
 // What is wrong between the adapter and the memory.

@@ -104,12 +104,19 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case 137:
     case 255:  // not told: a kill leaves no word
       advice.front() =
-          "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T | grep -iE 'out of "
+          std::string(code == 255
+                          ? "Nothing here says how it ended. A kill leaves no message of the process, and the "
+                            "kernel's OOM killer is the most frequent reason. On its host: dmesg -T | grep -iE "
+                          : "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T "
+                            "| grep -iE ") +
+          "'out of "
           "memory|killed process'; then the memory limit of the job or container (sacct -o MaxRSS,ReqMem; kubectl "
           "describe pod; memory.events of its cgroup).";
       advice.push_back(
-          "Without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption; the "
-          "scheduler's log).");
+          code == 255 ? "Without an entry there: read its own output to the end (a traceback, a segmentation fault, a "
+                        "watchdog), then the scheduler's log (time limit, preemption)."
+                      : "Without an entry in the kernel log: a person or the scheduler killed it (time limit, "
+                        "preemption; the scheduler's log).");
       break;
     case -6:
       advice.push_back("SIGABRT: read the lines before it: an assertion, an uncaught C++ exception, or a watchdog.");

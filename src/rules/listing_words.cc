@@ -64,6 +64,15 @@ std::string LoadWords(const Incident& incident) {
          " % utilization";
 }
 
+// What is worth saying of GPUs although nobody says that the job hangs: one that is idle while all others are busy
+// included.
+GpuLoadView OddLoads(const Incident& incident) {
+  GpuLoadView odd = ReadGpuLoads(incident, false);
+  if (!odd.words.empty()) return odd;
+  GpuLoadView waiting = ReadGpuLoads(incident, true);
+  return waiting.idle.empty() ? odd : waiting;
+}
+
 }  // namespace
 
 bool HoldsListingsOnly(const Incident& incident) {
@@ -73,14 +82,14 @@ bool HoldsListingsOnly(const Incident& incident) {
 }
 
 bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis) {
-  return HoldsListingsOnly(incident) && diagnosis.findings.empty() && ReadGpuLoads(incident, false).words.empty() &&
+  return HoldsListingsOnly(incident) && diagnosis.findings.empty() && OddLoads(incident).words.empty() &&
          !ListingWords(incident, diagnosis).empty();
 }
 
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
   if (!HoldsListingsOnly(incident)) return "";
   if (!diagnosis.findings.empty()) return diagnosis.findings[0].headline;
-  const GpuLoadView odd = ReadGpuLoads(incident, false);
+  const GpuLoadView odd = OddLoads(incident);
   std::string words = odd.words;
   if (words.empty()) words = LoadWords(incident);
   const auto add = [&](const std::string& more) {

@@ -52,7 +52,16 @@ std::string GpuOfRemark(std::string_view text) {
 
 }  // namespace
 
+// +-----  Integration  -------+------------------------------------------------+
+// |-----  Deployment  --------+------------------------------------------------|
+static bool IsSection(std::string_view line) {
+  if (!line.starts_with("+-----  ") && !line.starts_with("|-----  ")) return false;
+  return ContainsAny(line,
+                     {"-  Metadata  -", "-  Deployment  -", "-  Integration  -", "-  Hardware  -", "-  Stress  -"});
+}
+
 bool DcgmTable::IsHead(std::string_view line) {
+  if (IsSection(Trim(line))) return true;  // a table that is cut begins with one of its parts
   std::array<std::string_view, 2> cells;
   return TakeTwoCells(Trim(line), cells) && cells[0] == "Diagnostic" && cells[1] == "Result";
 }
@@ -60,21 +69,15 @@ bool DcgmTable::IsHead(std::string_view line) {
 bool DcgmTable::TakeHead(std::string_view line) {
   if (!IsHead(line)) return false;
   inside_ = true;
-  of_setup_ = failed_ = false;
+  of_setup_ = Contains(line, "-  Deployment  -");
+  failed_ = false;
   test_.clear();
   return true;
 }
 
 bool DcgmTable::TakeRow(std::string_view line, GpuCheck& check, bool& about) {
   if (!inside_) return false;
-  if (line.starts_with('+')) return true;
-  // |-----  Deployment  --------+------------------------------------------------|
-  if (line.starts_with("|---")) {
-    of_setup_ = Contains(line, " Deployment ");
-    test_.clear();
-    failed_ = false;
-    return true;
-  }
+  if (line.starts_with('+') || line.starts_with("|---")) return true;
   std::array<std::string_view, 2> cells;
   if (!TakeTwoCells(line, cells)) return inside_ = false;
   const auto& [name, result] = cells;

@@ -53,9 +53,9 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::out_of_memory)) {
     for (const std::string_view context :
          {"CUDA out of memory", "HIP out of memory", "NPU out of memory", "XPU out of memory", "OutOfMemoryError",
-          "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory", "Triton Error [CUDA]: out of memory",
-          "CUDA driver error: out of memory", "CUDA runtime error in ", "cudaErrorMemoryAllocation",
-          "cudaMalloc failed: out of memory", "Out of memory error on "})
+          "Cuda failure", "CUDA error: out of memory", "CUDA Error: out of memory", "HIP error: out of memory",
+          "Triton Error [CUDA]: out of memory", "CUDA driver error: out of memory", "CUDA runtime error in ",
+          "cudaErrorMemoryAllocation", "cudaMalloc failed: out of memory", "Out of memory error on "})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
   // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at
@@ -66,6 +66,8 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
       if (words.starts_with("out of memory")) return AddCudaError(line, "out of memory", out);
       return IsOfTheDevice(words) ? AddCudaError(line, words, out) : LineUse::understood;
     }
+  // RuntimeError: level_zero backend failed with error: 20 (UR_RESULT_ERROR_DEVICE_LOST): SYCL, of Intel's GPUs
+  if (Contains(line.text, "UR_RESULT_ERROR_DEVICE_LOST")) return AddCudaError(line, "device lost", out);
   if (const auto status = After(line.text, "cuDNN error: ")) return ReadLibraryError(line, Trim(*status), out);
   if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
     return ReadLibraryError(line, *status, out);

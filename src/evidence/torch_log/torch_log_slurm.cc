@@ -142,7 +142,8 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
   if (!line.has(Keyword::srun) && !line.has(Keyword::slurmstepd))
     return line.has(Keyword::slurmd) ? ReadDaemonLine(line, out) : LineUse::not_understood;
   // A progress bar may stand before it on the same line; a mention in the middle of a sentence is not it.
-  const size_t at = std::min(line.text.find("srun: "), line.text.find("slurmstepd"));
+  const size_t at =
+      std::min({line.text.find("srun: "), line.text.find("slurmstepd"), line.text.find("salloc: error: Node failure")});
   auto error = After(line.text.substr(at), "error: ");
   // slurmstepd: *** JOB 830 CANCELLED AT 2018-08-06T17:21:44 DUE TO TIME LIMIT on n447 ***, before Slurm 17.11
   if (!error && at == 0) error = After(line.text, "slurmstepd: *** ");

@@ -125,6 +125,11 @@ std::string_view FindBareError(std::string_view text) {
   const std::string_view type = TypeOf(text);
   if (type.starts_with("nccl")) return {};  // "ncclRemoteError: ...", a part of PyTorch's message
   if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
+  // "Exception: Current loss scale already at minimum - cannot decrease scale anymore.": a sentence of the program's
+  // own
+  const std::string_view words = text.substr(type.size() + 2);
+  if (type == "Exception" && words.size() > 12 && words[0] >= 'A' && words[0] <= 'Z' && Contains(words, " "))
+    return text;
   return IsErrorName(type) ? text : std::string_view();
 }
 

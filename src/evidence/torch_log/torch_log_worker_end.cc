@@ -405,7 +405,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
     const int64_t pid = IntAfter(text, "Worker PID: ").value_or(-1);
     if (record->pid < 0) record->pid = pid;
-    if (auto host = After(text, "Worker IP address: "); host && record->host.empty())
+    if (auto host = After(text, "Worker IP address: "); host && record->host.empty() && !host->starts_with("0.0.0.0"))
       record->host = Capped(TakeWord(*host), 200);
     record->repeats = 1;  // the same end, told again
     if (!is_new) return LineUse::understood;
