@@ -69,7 +69,11 @@ ToldError FindToldError(std::string_view bytes, const std::set<uint32_t>& read) 
       announced = {"", std::string(Trim(line).substr(0, 400)), source};
     if (!outside || read.contains(source.line)) continue;
     next = AnnouncesError(line);
-    const std::string_view part = LineInSentence(line);
+    // _**### RuntimeError: the file is cut short**_
+    std::string_view part = LineInSentence(line);
+    const size_t mark = part.find_first_not_of("_*#> `");
+    if (part.data() == line.data() && mark > 0 && mark != std::string_view::npos)
+      part = part.substr(mark, part.find_last_not_of("_*` \r") + 1 - mark);
     const std::string_view type = part.substr(0, part.find(':'));
     if (part.data() != line.data() && IsErrorName(type) && part.size() > type.size() + 2) {
       const std::string_view words = part.substr(type.size() + 1);

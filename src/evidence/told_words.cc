@@ -90,6 +90,16 @@ bool DeniesProgress(std::string_view part) {
   return false;
 }
 
+// "freezes every 20 iterations", "hangs for a few seconds": it goes on each time.
+bool GoesOnEachTime(std::string_view part) {
+  if (HasAnyWord(part, {"for a few seconds", "for some seconds", "for several seconds", "then continues",
+                        "then resumes", "and continues", "and resumes"}))
+    return true;
+  const auto rest = After(part, " every ");
+  return rest && HasAnyWord(rest->substr(0, 40), {"iterations", "iteration", "iters", "steps", "batches", "seconds",
+                                                  "minutes", "few steps", "n steps"});
+}
+
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
   if (DeniesProgress(part)) return true;
@@ -138,7 +148,12 @@ bool StatesAHang(std::string_view part) {
       (HasAnyWord(part, {"no output", "nothing more", "nothing else", "nothing new", "nothing further", "no step",
                          "no new step", "no new line"}) &&
        HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "mins", "days", "h"}));
-  return says && !IsDoubted(part);
+  return says && !IsDoubted(part) && !GoesOnEachTime(part);
+}
+
+bool StatesStutter(std::string_view part) {
+  return HasAnyWord(part, {"hangs", "freezes", "freeze", "stalls", "pauses", "gets stuck", "stuck"}) &&
+         GoesOnEachTime(part) && !IsDoubted(part);
 }
 
 bool StatesAStop(std::string_view part) {
@@ -163,7 +178,8 @@ bool StatesSlowness(std::string_view part) {
                   "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
                   "poor performance"}) ||
       (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
-       HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad"}));
+       HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad", "poor"})) ||
+      StatesStutter(part);
   return says && !IsDoubted(part) &&
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
 }
@@ -257,6 +273,23 @@ bool SaysItHangs(std::string_view line) {
   return AnyPart(low, StatesAHang);
 }
 
+// "[BUG] server hang", "Hang using the compiled tokenizer": the heading of a report, with an empty line below it.
+bool TitleSaysItHangs(std::string_view line) {
+  line = Trim(line);
+  while (line.starts_with('#') || line.starts_with(' ')) line.remove_prefix(1);
+  if (line.starts_with('[') && line.find(']') < 20) line = Trim(line.substr(line.find(']') + 1));
+  TakeLiteral(line, ":");
+  line = Trim(line);
+  const bool words = std::all_of(line.begin(), line.end(), [](char c) {
+    return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'`()-_/+@:").find(c) != std::string_view::npos;
+  });
+  if (line.size() < 4 || line.size() > 150 || !words) return false;
+  const std::string low = Lowered(line);
+  return HasAnyWord(low, {"hang", "hangs", "hanging", "stuck", "freeze", "freezes", "frozen", "deadlock", "stalls"}) &&
+         !IsDoubted(low) && !GoesOnEachTime(low) &&
+         !HasAnyWord(low, {"detection", "detect", "watchdog", "debug", "debugging", "handler", "timeout"});
+}
+
 bool SaysItStops(std::string_view line) {
   if (!IsSentence(line) && !IsSentence(ProseOf(line))) return false;
   const std::string low = Lowered(line);
@@ -332,6 +365,14 @@ class IgnoredException {
 
 }  // namespace
 
+// The first line, where an empty one follows it.
+static std::string_view TitleOf(std::string_view bytes) {
+  const size_t end = bytes.find('\n');
+  if (end == std::string_view::npos || end == 0 || end > 200) return {};
+  const std::string_view rest = bytes.substr(end + 1, 2);
+  return rest.starts_with('\n') || rest.starts_with("\r\n") ? bytes.substr(0, end) : std::string_view();
+}
+
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   // The tool's own answers and records tell what it said itself.
   if (fragment.format == "run_record") return;
@@ -349,13 +390,15 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   ToldPlace place;
   AroundTheLog around(bytes);
   IgnoredException ignored;
+  const std::string_view title = TitleOf(bytes);
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {
     const SourceRef source{FileId{}, reader.number(), reader.offset()};
     const bool outside = around.Holds(line, source.line);
     if (ignored.Holds(line) || read.contains(source.line)) continue;
-    const bool hangs = around.MayHold() && SaysItHangs(line);
+    const bool hangs =
+        (around.MayHold() && SaysItHangs(line)) || (line.data() == title.data() && TitleSaysItHangs(line));
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
     const auto kind = hangs || (stops && runs)             ? EventKind::told_hang
