@@ -52,24 +52,32 @@ std::string GpuOfRemark(std::string_view text) {
 
 }  // namespace
 
+// +-----  Integration  -------+------------------------------------------------+
+static bool IsSection(std::string_view line) {
+  return (line.starts_with("+-----  ") || line.starts_with("|-----  ")) &&
+         ContainsAny(line, {"-  Deployment  -", "-  Integration  -", "-  Hardware  -", "-  Stress  -"});
+}
+
 bool DcgmTable::IsHead(std::string_view line) {
   std::array<std::string_view, 2> cells;
+  if (IsSection(Trim(line))) return true;  // the head of the table was not pasted
   return TakeTwoCells(Trim(line), cells) && cells[0] == "Diagnostic" && cells[1] == "Result";
 }
 
 bool DcgmTable::TakeHead(std::string_view line) {
-  if (!IsHead(line)) return false;
+  if (!IsHead(line) || (inside_ && IsSection(Trim(line)))) return false;
   inside_ = true;
-  of_setup_ = failed_ = false;
+  of_setup_ = Contains(line, "  Deployment  ");
+  failed_ = false;
   test_.clear();
   return true;
 }
 
 bool DcgmTable::TakeRow(std::string_view line, GpuCheck& check, bool& about) {
   if (!inside_) return false;
-  if (line.starts_with('+')) return true;
+  if (line.starts_with('+') && !IsSection(line)) return true;
   // |-----  Deployment  --------+------------------------------------------------|
-  if (line.starts_with("|---")) {
+  if (line.starts_with("|---") || IsSection(line)) {
     of_setup_ = Contains(line, " Deployment ");
     test_.clear();
     failed_ = false;
