@@ -13,8 +13,11 @@ struct SetupWords {
   std::string_view words;  // somewhere in the line
   std::string_view name;   // of what the line is
 };
-constexpr std::array<SetupWords, 5> kSetupWords{
-    {{"NVML: Driver/library version mismatch", "an NVML error"},
+constexpr std::array<SetupWords, 8> kSetupWords{
+    {{"Error initializing torch.distributed using env:// rendezvous", "an error of process-group setup"},
+     {"\"hipErrorNoBinaryForGpu: ", "a HIP error"},
+     {"is not a recognized processor for this target", "an error of Triton's compiler"},
+     {"NVML: Driver/library version mismatch", "an NVML error"},
      {"is not compatible with the current PyTorch installation", "a PyTorch warning"},
      {"could not select device driver", "an error of the container runtime"},
      {"exec format error", "an error of the container runtime"},

@@ -163,7 +163,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   frame_closed_ = of_backward_ = in_launcher_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
-  message_next_ = paused_ = false;
+  message_next_ = paused_ = paragraph_ = false;
   disregard_ = disregard_next_;
   thread_next_.clear();
   disregard_next_ = false;
@@ -320,7 +320,15 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     End(out);
     return LineUse::not_understood;
   }
-  if (Trim(text).empty()) return LineUse::ignored;
+  if (Trim(text).empty()) {
+    paragraph_ = !message_next_;
+    return LineUse::ignored;
+  }
+  // What follows behind an empty line, at the margin, is somebody's sentence or the next lines of the log.
+  if (paragraph_ && !line.tagged && !paused_ && Trim(head_).empty() && text[0] != ' ' && text[0] != '\t') {
+    End(out);
+    return LineUse::not_understood;
+  }
   if (paused_ && IsTracebackFrame(text)) return ReadPausedFrame(line);
   if (paused_ && indent_known_ && text.starts_with("    ")) return LineUse::understood;  // a line of code
   // A logger that marks every line of the traceback marks those of its message, too.
@@ -438,6 +446,12 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
   if (body.starts_with(' ') || body.empty()) {  // a line of code, or marks under it
     raised_.by_statement = raised_.by_statement || Trim(body).starts_with("raise ");
+    return LineUse::understood;
+  }
+  // Message: 'Received sigquit from a child process.': the frames were those of a call of a logger that could not
+  // write.
+  if (indent_known_ && body.starts_with("Message: '")) {
+    phase_ = Phase::idle;
     return LineUse::understood;
   }
   if (indent_known_ && TakeType(body, line)) {

@@ -93,6 +93,7 @@ class TracebackReader {
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   bool message_next_ = false;  // "RuntimeError: " with nothing behind it: its words are in the next line
   bool paused_ = false;        // a debugger shows it: the frames stand below the message
+  bool paragraph_ = false;     // an empty line stood behind the message
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation
   std::string head_;           // of the line with the type, where a logger puts one before every line
