@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/job_end.h"
+#include "analysis/plain_figures.h"
 
 #include <algorithm>
 #include <map>
@@ -212,8 +213,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
-  } else if (told_hang != incident.events.end() && !ended && (crash || !finished)) {
-    // Nothing in the log ends a process: whoever pasted it was there.
+  } else if (told_hang != incident.events.end() && !ended && (crash || !finished) && !FindDataWait(incident)) {
+    // Steps that wait for their data go on, whatever it feels like. Nothing in the log ends a process: whoever pasted it was there.
     end.kind = JobEnding::hung;
     end.told = &*told_hang;
   } else if (crash) {

@@ -347,6 +347,15 @@ inline constexpr Refusal kRefusals[] = {
       "or inputs that nobody casts."},
      false,
      true},
+    {"shape-mix",
+     "the shapes of the tensors of one operation do not fit",
+     {"Print the shapes before the call that the traceback names, and compare them with the configuration: hidden size, "
+      "number of heads, vocabulary, sequence length.",
+      "With tensor or sequence parallelism: one operand is split and the other one is not; check the parallel plan and "
+      "that sizes are divisible by the parallel size.",
+      "If only some batches fail: the last batch of an epoch is smaller (drop_last), or samples differ in length."},
+     false,
+     true},
     {"fsdp-uniform",
      "FSDP joins parameters into one that differ in data type or in requires_grad",
      {"Use FSDP(use_orig_params=True), or FSDP 2 (fully_shard).",

@@ -72,6 +72,10 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
             "kernel-resources");
   EXPECT_EQ(id("ValueError Total number of attention heads (14) must be divisible by tensor parallel size (4)."),
             "tensor-split");
+  EXPECT_EQ(id("subprocess.CalledProcessError Command '['ninja', '-v']' returned non-zero exit status 1."),
+            "extension-build");
+  EXPECT_EQ(id("RuntimeError mat1 and mat2 shapes cannot be multiplied (8x512 and 256x10)"), "shape-mix");
+  EXPECT_EQ(id("subprocess.CalledProcessError Command '['python', 'train.py']' returned non-zero exit status 1."), "");
   // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");

@@ -118,6 +118,9 @@ const Said kSaid[] = {
      {"Fix the error where it was raised"}},
     {"tests/wild/errors/oomd_ends_a_session.txt", {"session-31.scope", "systemd-run --scope"}, {"Kubernetes", "pod "}},
     {"tests/wild/errors/rank_variable_not_set.txt", {"torchrun --nproc-per-node"}, {}},
+    {"tests/wild/errors/extension_does_not_build.txt",
+     {"A CUDA extension could not be built", "the first line with 'error:'"},
+     {"exited with code 1"}},
     {"tests/wild/errors/title_says_hang.txt", {"You say that the job hangs"}, {}},
     {"tests/wild/errors/server_worker_traceback_is_cut.txt", {"the traceback is cut before its last line"}, {}},
 };

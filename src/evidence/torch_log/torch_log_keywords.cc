@@ -16,6 +16,7 @@ struct Phrase {
 constexpr Phrase kPhrases[] = {
     {Keyword::traceback, "Traceback (most recent call last):"},
     {Keyword::framed_traceback, "Traceback (most recent call last) "},
+    {Keyword::notebook_traceback, "   Traceback (most recent call last)"},
     {Keyword::work, "WorkNCCL("},
     {Keyword::work, "WorkHCCL("},
     {Keyword::work, "WorkMCCL("},
@@ -361,6 +362,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::spawn_ended, "terminated with signal SIG"},
     {Keyword::spawn_ended, " terminated with exit code "},
     {Keyword::srun, "srun: "},
+    {Keyword::srun, "salloc: "},
     {Keyword::slurmstepd, "slurmstepd"},
     {Keyword::slurmd, "error: *** STEP "},
     {Keyword::slurmd, "error: *** JOB "},

@@ -67,7 +67,8 @@ bool IsLaunchersOwn(const RaisedException& raised) {
     return true;
   return raised.type.ends_with("ChildFailedError") || raised.type.ends_with("ProcessRaisedException") ||
          raised.type.ends_with("ProcessExitedException") || raised.type.ends_with("api.SignalException") ||
-         (raised.type.ends_with("CalledProcessError") && raised.file.empty()) ||
+         (raised.type.ends_with("CalledProcessError") && raised.file.empty() &&
+          !IsBuildTool(After(raised.message, "Command ").value_or(""))) ||
          (raised.type == "Exception" && (raised.in_spawn || IsSpawnsMessage(raised.message))) ||
          (raised.type == "RuntimeError" && raised.message.starts_with("Engine core initialization failed"));
 }
@@ -379,7 +380,21 @@ LineUse TracebackReader::ReadPausedFrame(const LogLine& line) {
   return LineUse::understood;
 }
 
+// RuntimeError                              Traceback (most recent call last)
+// Notebooks name the error above its frames, too.
+static std::string_view TypeBeforeTraceback(std::string_view text) {
+  const std::string_view type = text.substr(0, text.find(' '));
+  return IsErrorName(type) && Trim(text.substr(type.size())).starts_with("Traceback (most recent") ? type
+                                                                                                    : std::string_view();
+}
+
 LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::notebook_traceback))
+    if (const std::string_view type = TypeBeforeTraceback(line.text); !type.empty()) {
+      notebook_.type = Capped(type, 160);
+      notebook_.line = line;
+      return LineUse::understood;
+    }
   if (line.has(Keyword::traceback)) {
     if (phase_ == Phase::message && IsOriginalOf(raised_, line.text)) {
       WriteWrapper(out);
@@ -490,6 +505,11 @@ void TracebackReader::Finish(RecordList& out) {
                    !disregard_ && !in_launcher_ && root_.type.empty() && wrapper_.type.empty();
   if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
+  if (!notebook_.type.empty() && !cut) {  // the last line, which names it again, was not pasted
+    TorchLogRecord& record = out.Add(TorchLogKind::exception, notebook_.line);
+    record.subject = notebook_.type;
+    record.value2 = step_;
+  }
   if (!cut) return;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
   record.rank = raised_.origin;
@@ -555,6 +575,7 @@ bool IsUnreadParent(const RaisedException& raised) {
 }  // namespace
 
 void TracebackReader::Write(RecordList& out) {
+  notebook_ = RaisedException();
   const RaisedException wrapper = std::move(wrapper_);
   wrapper_ = RaisedException();
   if (disregard_ || IsLaunchersOwn(raised_)) return;
