@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/job_end.h"
-#include "analysis/plain_figures.h"
 
 #include <algorithm>
 #include <map>
 
+#include "analysis/plain_figures.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -214,7 +214,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
   } else if (told_hang != incident.events.end() && !ended && (crash || !finished) && !FindDataWait(incident)) {
-    // Steps that wait for their data go on, whatever it feels like. Nothing in the log ends a process: whoever pasted it was there.
+    // Steps that wait for their data go on, whatever it feels like. Nothing in the log ends a process: whoever pasted
+    // it was there.
     end.kind = JobEnding::hung;
     end.told = &*told_hang;
   } else if (crash) {

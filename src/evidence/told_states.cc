@@ -79,6 +79,8 @@ bool GoesOnEachTime(std::string_view part) {
                         "then resumes", "and continues", "and resumes"}))
     return true;
   const auto rest = After(part, " every ");
+  // "hangs every time after 100 steps" is a hang each time.
+  if (rest && (rest->starts_with("time") || rest->starts_with("run") || rest->starts_with("attempt"))) return false;
   return rest && HasAnyWord(rest->substr(0, 40), {"iterations", "iteration", "iters", "steps", "batches", "seconds",
                                                   "minutes", "few steps", "n steps"});
 }

@@ -100,7 +100,8 @@ bool TitleSaysItHangs(std::string_view line) {
   const std::string low = Lowered(line);
   return HasAnyWord(low, {"hang", "hangs", "hanging", "stuck", "freeze", "freezes", "frozen", "deadlock", "stalls"}) &&
          !IsDoubted(low) && !GoesOnEachTime(low) &&
-         !HasAnyWord(low, {"detection", "detect", "watchdog", "debug", "debugging", "handler", "timeout"});
+         !HasAnyWord(low, {"detection", "detect", "watchdog", "debug", "debugging", "handler", "timeout", "free",
+                           "prevention", "monitor", "test", "tests"});
 }
 
 bool SaysItStops(std::string_view line) {

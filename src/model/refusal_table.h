@@ -349,7 +349,8 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"shape-mix",
      "the shapes of the tensors of one operation do not fit",
-     {"Print the shapes before the call that the traceback names, and compare them with the configuration: hidden size, "
+     {"Print the shapes before the call that the traceback names, and compare them with the configuration: hidden "
+      "size, "
       "number of heads, vocabulary, sequence length.",
       "With tensor or sequence parallelism: one operand is split and the other one is not; check the parallel plan and "
       "that sizes are divisible by the parallel size.",
@@ -457,6 +458,18 @@ inline constexpr Refusal kRefusals[] = {
      {"Read the first line with 'error:' above it: that is the compiler's reason.",
       "Compare nvcc --version with torch.version.cuda, and the version of gcc with what this CUDA supports.",
       "Remove what an interrupted build left over: rm -r ~/.cache/torch_extensions."}},
+    {"library-mix",
+     "libraries of two CUDA releases are mixed: one lacks a symbol that the other one needs",
+     {"Remove other copies of CUDA from LD_LIBRARY_PATH: the packages nvidia-* that pip installs with PyTorch bring "
+      "their "
+      "own (python -m torch.utils.collect_env lists them).",
+      "Reinstall PyTorch and its nvidia-* packages together, for the same CUDA release.",
+      "LD_DEBUG=libs shows from where each library is loaded."}},
+    {"checkpoint-unlike-optimizer",
+     "the state of the optimizer in the checkpoint does not fit the optimizer: its parameter groups differ",
+     {"Build the same parameters and groups as the run that wrote the checkpoint: frozen layers, added layers and "
+      "weight-decay groups change them.",
+      "If the model has changed on purpose: load its weights only, and start with a new optimizer."}},
     {"no-api-key",
      "the process has no API key for wandb",
      {"Set WANDB_API_KEY in the job's environment on all nodes, or run wandb login there once.",

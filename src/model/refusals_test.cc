@@ -76,6 +76,12 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
             "extension-build");
   EXPECT_EQ(id("RuntimeError mat1 and mat2 shapes cannot be multiplied (8x512 and 256x10)"), "shape-mix");
   EXPECT_EQ(id("subprocess.CalledProcessError Command '['python', 'train.py']' returned non-zero exit status 1."), "");
+  EXPECT_EQ(id("OSError /x/libcublas.so.11: symbol cublasLtInit version libcublasLt.so.11 not defined in file "
+               "libcublasLt.so.11 with link time reference"),
+            "library-mix");
+  EXPECT_EQ(id("ValueError loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+               "group"),
+            "checkpoint-unlike-optimizer");
   // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");

@@ -112,8 +112,12 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case -9:
     case 137:
     case 255:  // not told: a kill leaves no word
+      // What is not told leaves the kill without a word as the first guess.
       advice.front() =
-          "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T | grep -iE 'out of "
+          std::string(code == 255 ? "A process that leaves no word was most often killed (SIGKILL), and the kernel's "
+                                    "OOM killer is the"
+                                  : "SIGKILL: the kernel's OOM killer is its") +
+          " most frequent sender. On its host: dmesg -T | grep -iE 'out of "
           "memory|killed process'; then the memory limit of the job or container (sacct -o MaxRSS,ReqMem; kubectl "
           "describe pod; memory.events of its cgroup).";
       advice.push_back(

@@ -121,6 +121,8 @@ const Said kSaid[] = {
     {"tests/wild/errors/extension_does_not_build.txt",
      {"A CUDA extension could not be built", "the first line with 'error:'"},
      {"exited with code 1"}},
+    {"tests/wild/errors/nvlinks_of_one_gpu_listed.txt", {"1 of the 4 NVLink links of GPU 5 is inactive"}, {}},
+    {"tests/wild/errors/dcgm_lists_one_link_down.txt", {"NVLink link 2 of GPU 1 is inactive"}, {"is normal"}},
     {"tests/wild/errors/title_says_hang.txt", {"You say that the job hangs"}, {}},
     {"tests/wild/errors/server_worker_traceback_is_cut.txt", {"the traceback is cut before its last line"}, {}},
 };

@@ -35,7 +35,7 @@ bool IsErrorName(std::string_view type) {
 }
 
 bool IsBuildTool(std::string_view command) {
-  constexpr std::array<std::string_view, 10> kTools{"ninja", "nvcc", "hipcc", "gcc",  "g++",
+  constexpr std::array<std::string_view, 10> kTools{"ninja", "nvcc", "hipcc", "gcc",   "g++",
                                                     "cc",    "c++",  "clang", "cmake", "ptxas"};
   command = command.substr(std::min(command.find_first_not_of("'[\" "), command.size()));
   std::string_view program = command.substr(0, command.find_first_of("' ,\""));

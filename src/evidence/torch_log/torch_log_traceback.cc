@@ -385,7 +385,7 @@ LineUse TracebackReader::ReadPausedFrame(const LogLine& line) {
 static std::string_view TypeBeforeTraceback(std::string_view text) {
   const std::string_view type = text.substr(0, text.find(' '));
   return IsErrorName(type) && Trim(text.substr(type.size())).starts_with("Traceback (most recent") ? type
-                                                                                                    : std::string_view();
+                                                                                                   : std::string_view();
 }
 
 LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
