@@ -313,11 +313,13 @@ inline constexpr Refusal kRefusals[] = {
     {"library-init",
      "a CUDA library (cuDNN, cuBLAS) could not start on the GPU, most often because no GPU memory is left for it",
      {"Check what is free when it fails (nvidia-smi; other processes on the same GPU): lower the batch size, or leave "
-      "more memory to the library.",
+      "more memory to the library. In a CUDA graph: run the operation once before the capture begins.",
       "Remove other copies of cuDNN and CUDA from LD_LIBRARY_PATH: PyTorch brings its own, and a copy of another "
       "release fails this way.",
       "Run once with CUDA_LAUNCH_BLOCKING=1: an index out of range (labels, token ids) in an earlier kernel can show "
-      "up here, too."}},
+      "up here, too."},
+     false,
+     true},
     {"bitsandbytes-setup",
      "the package bitsandbytes finds no library for the CUDA version in use",
      {"pip install -U bitsandbytes; then python -m bitsandbytes shows which library it looks for.",
@@ -344,7 +346,7 @@ inline constexpr Refusal kRefusals[] = {
      "the tensors of one operation have different data types",
      {"Cast them to one type, or run the forward pass under torch.autocast.",
       "Look for modules that kept float32 while the rest is in half precision: adapters, norms, a head added later, "
-      "or inputs that nobody casts."},
+      "or inputs that are not cast."},
      false,
      true},
     {"shape-mix",

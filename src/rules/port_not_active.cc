@@ -159,32 +159,27 @@ void JudgeNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
   }
 }
 
-// Nothing to compare with: it is told, and nobody is to blame.
+// The links of one GPU alone: there is nothing to compare with, and a part of them that is inactive is worth a note.
 void NoteNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
   std::map<std::string, HostPorts> gpus;
   for (const auto& [number, ports] : links) {
     for (const Event* event : ports.bad) gpus[event->As<PortState>().device].bad.push_back(event);
     for (const Event* event : ports.good) gpus[event->As<PortState>().device].good.push_back(event);
   }
+  if (gpus.size() != 1) return;
+  const auto& [gpu, ports] = *gpus.begin();
+  if (ports.bad.empty() || ports.good.empty()) return;
   Finding finding;
-  for (const auto& [gpu, ports] : gpus) {
-    if (ports.bad.empty()) continue;
-    const size_t all = ports.bad.size() + ports.good.size();
-    if (finding.evidence.empty())
-      finding.headline = (ports.good.empty() ? "no NVLink link of " + gpu + " is active"
-                                             : std::to_string(ports.bad.size()) + " of the " + std::to_string(all) +
-                                                   " NVLink links of " + gpu +
-                                                   (ports.bad.size() == 1 ? " is inactive" : " are inactive"));
-    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*ports.bad.front(), "the state of " + gpu));
-  }
-  if (finding.evidence.empty()) return;
   finding.cause = "port-not-active";
   finding.severity = Severity::note;
   finding.status = Status::healthy;
   finding.confidence = Confidence::certain;
-  finding.headline +=
-      "; that is normal where no bridge or NVSwitch connects it, and a fault where other GPUs of the same kind of host "
-      "have it";
+  finding.headline = std::to_string(ports.bad.size()) + " of the " +
+                     std::to_string(ports.bad.size() + ports.good.size()) + " NVLink links of " + gpu +
+                     (ports.bad.size() == 1 ? " is inactive" : " are inactive") +
+                     "; that is a fault where the other GPUs of the host have them";
+  for (const Event* event : ports.bad)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of this link"));
   finding.fix = {
       "Compare with the other GPUs, and with another host of the same kind: nvidia-smi nvlink -s, nvidia-smi topo -m.",
       "If it should be active: dmesg -T | grep -iE 'xid|nvlink|nvswitch', nvidia-smi nvlink -e, and the state of the "
