@@ -123,6 +123,7 @@ const Said kSaid[] = {
      {"exited with code 1"}},
     {"tests/wild/errors/nvlinks_of_one_gpu_listed.txt", {"1 of the 4 NVLink links of GPU 5 is inactive"}, {}},
     {"tests/wild/errors/dcgm_lists_one_link_down.txt", {"NVLink link 2 of GPU 1 is inactive"}, {"is normal"}},
+    {"tests/wild/errors/dcgm_lists_all_links_down.txt", {"None of the NVLink links listed is active"}, {}},
     {"tests/wild/errors/title_says_hang.txt", {"You say that the job hangs"}, {}},
     {"tests/wild/errors/server_worker_traceback_is_cut.txt", {"the traceback is cut before its last line"}, {}},
 };
