@@ -27,7 +27,7 @@ bool IsNamePart(char c) {
 
 // "... fails with a `RuntimeError` indicating missing keys"
 std::string_view NameInSentence(std::string_view line) {
-  if (!ContainsAny(line, {"fail", "raise", "throw", "crash", "get ", "got ", "error"})) return {};
+  if (!ContainsAny(line, {"fail", "raise", "throw", "crash", "get ", "getting ", "got ", "error"})) return {};
   for (const std::string_view end : {"Error", "Exception"})
     for (size_t at = line.find(end); at != std::string_view::npos; at = line.find(end, at + 1)) {
       size_t begin = at, close = at + end.size();

@@ -156,12 +156,13 @@ bool StatesSlowness(std::string_view part) {
                                    "although", "though",        "because",    "now",  "too",   "again",   "from",
                                    "over",     "across",        "while",      "even", "only",  "between", "training",
                                    "speed",    "communication", "performance"}) ||
-      HasAnyWord(part,
-                 {"slower",          "slows down",      "slowed down",      "slowdown",           "far longer",
-                  "much longer",     "takes longer",    "take longer",      "times longer",       "times as long",
-                  "twice as long",   "speed goes down", "speed drops",      "throughput drops",   "throughput is low",
-                  "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
-                  "poor performance"}) ||
+      HasAnyWord(
+          part,
+          {"slower",           "slows down",         "slowed down",         "slowdown",          "far longer",
+           "much longer",      "takes longer",       "take longer",         "times longer",      "times as long",
+           "twice as long",    "longer and longer",  "increasingly longer", "takes longer each", "speed goes down",
+           "speed drops",      "throughput drops",   "throughput is low",   "low throughput",    "low bandwidth",
+           "bandwidth is low", "performance is bad", "bad performance",     "poor performance"}) ||
       (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
        HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad", "poor"})) ||
       StatesStutter(part);
@@ -183,10 +184,12 @@ bool MissesAnExpectation(std::string_view sentence) {
   const bool measures = HasAnyWord(sentence, {"busbw", "algbw", "bandwidth", "throughput", "speed", "tflops", "mfu"}) ||
                         ContainsAny(sentence, {"gb/s", "gbit/s", "gbps", "gib/s", "mb/s", "it/s", "s/it"});
   const bool misses =
-      HasAnyWord(sentence, {"would expect", "i expect",     "i expected",   "we expect",      "we expected",
-                            "in theory",    "should be",    "should reach", "supposed to be", "lower than expected",
-                            "below what",   "reaches only", "only reaches", "reach only",     "only reach",
-                            "gets only",    "get only",     "only get",     "only gets",      "drops to only"});
+      HasAnyWord(sentence, {"would expect",   "i expect",      "i expected",    "we expect",      "we expected",
+                            "in theory",      "should be",     "should reach",  "supposed to be", "lower than expected",
+                            "below what",     "reaches only",  "only reaches",  "reach only",     "only reach",
+                            "gets only",      "get only",      "only get",      "only gets",      "drops to only",
+                            "never provided", "never reaches", "never reached", "never exceeds",  "does not exceed",
+                            "no more than"});
   const bool fits =
       Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
   // "samples per second fall to 10", "it/s drops from 12 to 3"

@@ -460,6 +460,17 @@ inline constexpr Refusal kRefusals[] = {
      {"Read the first line with 'error:' above it: that is the compiler's reason.",
       "Compare nvcc --version with torch.version.cuda, and the version of gcc with what this CUDA supports.",
       "Remove what an interrupted build left over: rm -r ~/.cache/torch_extensions."}},
+    {"heap-damaged",
+     "the memory of a process is damaged: native code wrote or freed what it should not, and the process aborted",
+     {"Find the library: a core dump (ulimit -c unlimited) read with gdb (bt), and PYTHONFAULTHANDLER=1 for the Python "
+      "line. The place where it is noticed may be far from where it was done.",
+      "Run with num_workers=0: if it is gone, a library of the data code (decoders, OpenCV, HDF5, Arrow) is not safe "
+      "to "
+      "fork; start the workers with multiprocessing_context='spawn'.",
+      "Look for two copies of one library in the process (OpenMP, libstdc++, protobuf, tcmalloc in LD_PRELOAD), and "
+      "for "
+      "extensions built against another release."},
+     true},
     {"library-mix",
      "libraries of two CUDA releases are mixed: one lacks a symbol that the other one needs",
      {"Remove other copies of CUDA from LD_LIBRARY_PATH: the packages nvidia-* that pip installs with PyTorch bring "

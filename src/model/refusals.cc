@@ -171,6 +171,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"no-compiler", {"CalledProcessError", "/cc'"}},
     {"shape-mix", {"shapes cannot be multiplied (", ""}},
     {"shape-mix", {"The size of tensor a (", ") must match the size of tensor b ("}},
+    {"heap-damaged", {"an error of the C library", ""}},  // as the reader calls what glibc says
     {"library-mix", {"not defined in file lib", "with link time reference"}},
     {"library-mix", {": undefined symbol: cublas", ""}},
     {"library-mix", {": undefined symbol: cudnn", ""}},

@@ -82,6 +82,7 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("ValueError loaded state dict contains a parameter group that doesn't match the size of optimizer's "
                "group"),
             "checkpoint-unlike-optimizer");
+  EXPECT_EQ(id("an error of the C library double free or corruption (!prev)"), "heap-damaged");
   // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");

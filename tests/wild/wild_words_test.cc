@@ -124,6 +124,8 @@ const Said kSaid[] = {
     {"tests/wild/errors/nvlinks_of_one_gpu_listed.txt", {"1 of the 4 NVLink links of GPU 5 is inactive"}, {}},
     {"tests/wild/errors/dcgm_lists_one_link_down.txt", {"NVLink link 2 of GPU 1 is inactive"}, {"is normal"}},
     {"tests/wild/errors/dcgm_lists_all_links_down.txt", {"None of the NVLink links listed is active"}, {}},
+    {"tests/wild/errors/heap_is_damaged.txt", {"The memory of a process is damaged", "gdb"}, {"is not in these files"}},
+    {"tests/wild/errors/cloud_tells_of_a_refused_argument.txt", {"refused its command line"}, {"UserError"}},
     {"tests/wild/errors/title_says_hang.txt", {"You say that the job hangs"}, {}},
     {"tests/wild/errors/server_worker_traceback_is_cut.txt", {"the traceback is cut before its last line"}, {}},
 };
