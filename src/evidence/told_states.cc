@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/text_scan.h"
+#include "evidence/told_lines.h"
 
 namespace tacet {
 
