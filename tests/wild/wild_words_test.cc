@@ -126,6 +126,7 @@ const Said kSaid[] = {
     {"tests/wild/errors/dcgm_lists_all_links_down.txt", {"None of the NVLink links listed is active"}, {}},
     {"tests/wild/errors/heap_is_damaged.txt", {"The memory of a process is damaged", "gdb"}, {"is not in these files"}},
     {"tests/wild/errors/cloud_tells_of_a_refused_argument.txt", {"refused its command line"}, {"UserError"}},
+    {"tests/wild/errors/dcgm_fails_on_all.txt", {"All GPUs failed the test PCIe"}, {"-i all"}},
     {"tests/wild/errors/title_says_hang.txt", {"You say that the job hangs"}, {}},
     {"tests/wild/errors/server_worker_traceback_is_cut.txt", {"the traceback is cut before its last line"}, {}},
 };

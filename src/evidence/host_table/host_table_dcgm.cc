@@ -26,9 +26,11 @@ bool IsOfDevice(std::string_view test) {
   return std::find(std::begin(kTests), std::end(kTests), test) != std::end(kTests);
 }
 
-// "1, 6" of "GPU0: Pass GPU1: Fail GPU6: Fail", and of "Fail - GPUs: 1, 6"; empty where none is named.
+// "1, 6" of "GPU0: Pass GPU1: Fail GPU6: Fail", and of "Fail - GPUs: 1, 6"; "all" of "Fail - All"; empty where none is
+// named.
 std::string FailedGpus(std::string_view result) {
   std::string gpus;
+  if (result.starts_with("Fail - All")) return "all";
   if (auto list = After(result, "GPU: ")) return std::string(Trim(*list));
   if (auto list = After(result, "GPUs: ")) return std::string(Trim(*list));
   for (size_t at = result.find("GPU"); at != std::string_view::npos; at = result.find("GPU", at + 1)) {
