@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/plain_figures.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -213,8 +214,9 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
-  } else if (told_hang != incident.events.end() && !ended && (crash || !finished)) {
-    // Nothing in the log ends a process: whoever pasted it was there.
+  } else if (told_hang != incident.events.end() && !ended && (crash || !finished) && !FindDataWait(incident)) {
+    // Steps that wait for their data go on, whatever it feels like. Nothing in the log ends a process: whoever pasted
+    // it was there.
     end.kind = JobEnding::hung;
     end.told = &*told_hang;
   } else if (crash) {

@@ -135,7 +135,9 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "SignalException", "RendezvousConnectionError"}))
+                         "SignalException", "RendezvousConnectionError",
+                         // SageMaker: how the user's script ended
+                         "UnexpectedStatusException", "ExecuteUserScriptError"}))
     return true;
   // The system's own words: a pipe or socket to a process that is gone. A program that raises one of these with words
   // of its own speaks of something else, such as its data server.
@@ -158,6 +160,7 @@ bool SpeaksOfOthers(const Event& exception) {
               // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
               "EngineCore encountered an issue", "Worker failed with erro",
               "could finish the model loading, but there are other ranks", "Horovod has been shut down",
+              "User program failed with ",  // Azure ML, of the user's script
               // TensorFlow: the connection to a peer closed
               "Collective ops is aborted by: Socket closed", "Collective ops is aborted by: Connection reset"}) ||
          exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||

@@ -10,6 +10,16 @@
 namespace tacet {
 namespace {
 
+TEST(ToldWords, WhatGoesOnEachTimeIsSlowAndDoesNotHang) {
+  for (const char* line :
+       {"Training freezes every 16 iterations on all nodes.", "It hangs for a few seconds and continues."}) {
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+    EXPECT_TRUE(SaysItIsSlow(line)) << line;
+  }
+  EXPECT_TRUE(SaysItHangs("It hangs every time after 100 steps."));
+  EXPECT_FALSE(SaysItIsSlow("It hangs every time after 100 steps."));
+}
+
 TEST(ToldWords, ALineOfAProgramReportsAnError) {
   for (const char* line :
        {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",

@@ -331,32 +331,6 @@ void NameRayTask(const LogLine& line, const FailureState& state, RecordList& out
   record->host = state.ray_host;
 }
 
-// found ` Memory cgroup out of memory: Kill process 17811 (python3)`: the kernel's words, in a sentence.
-LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
-  if (Contains(line.text, " oom_kill event")) {  // slurmstepd's, in the middle of a sentence
-    if (Trim(line.text).starts_with("slurmstepd")) return LineUse::not_understood;
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, "event");
-    if (is_new) record->value = 1, record->text = Capped(line.text, 600);
-    return LineUse::understood;
-  }
-  // The kernel's own lines have a reader of their own.
-  const std::string_view own = Trim(line.text);
-  if (own.starts_with('[') || own.starts_with("Memory cgroup out") || own.starts_with("Out of memory"))
-    return LineUse::not_understood;
-  auto rest = After(line.text, "out of memory: Kill");
-  if (!rest) return LineUse::not_understood;
-  TakeLiteral(*rest, "ed");
-  int64_t pid = 0;
-  if (!TakeLiteral(*rest, " process ") || !TakeNumber(*rest, &pid) || pid <= 0) return LineUse::not_understood;
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, std::to_string(pid));
-  if (!is_new) return LineUse::understood;
-  record->pid = pid;
-  record->value = Contains(line.text, "cgroup") ? 1 : 0;
-  if (TakeLiteral(*rest, " (")) record->subject = Capped(rest->substr(0, rest->find(')')), 60);
-  record->text = Capped(line.text, 600);
-  return LineUse::understood;
-}
-
 }  // namespace
 
 LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out) {
@@ -399,7 +373,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
       state.condition = failed;
   }
   if (line.has(Keyword::not_finite)) keep(ReadStatedStop(line, out));
-  if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
+  if (line.has(Keyword::kernel_kill)) keep(ReadMemoryKill(line, out));
   keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, state, out));
   if (!state.thrown.empty() && !line.has(Keyword::terminate_called) && use == LineUse::not_understood)

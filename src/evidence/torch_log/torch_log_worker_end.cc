@@ -310,6 +310,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
       AddSshFailure(line, HostOfSsh(program.substr(4)), "", out);
       return LineUse::understood;
     }
+    // A tool that a rank started: the rank tells of it, and may live.
+    if (code && command && IsBuildTool(*command)) return LineUse::not_understood;
     if (code) return AddEnd(line, *code, -1, -1, out);
   }
   // Paddle: "Container rank 0 status failed cmd ['/usr/bin/python', ...] code 1 log log/workerlog.0"
