@@ -7,6 +7,7 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/log_entry.h"
+#include "evidence/program_record.h"
 
 namespace tacet {
 namespace {
@@ -135,6 +136,8 @@ void UnwrapLines(std::string_view bytes, Envelope envelope, LineSink& out) {
     } else if (envelope == Envelope::syslog) {
       TakeSyslogHead(line);
       text = line;
+    } else if (envelope == Envelope::program_records) {
+      if (!ReadProgramRecord(line, &text)) text = line;  // of a launcher or a library, beside them
     } else if (LogEntry entry; ReadLogEntry(line, &entry)) {
       partial = envelope == Envelope::docker_json && IsPiece(entry);
       if (inside && (entry.to_stderr != part.to_stderr || entry.source != part.source)) {
@@ -162,6 +165,7 @@ std::string_view Name(Envelope envelope) {
     case Envelope::json_document: return "a JSON export of a log store";
     case Envelope::journal_export: return "a journal's export";
     case Envelope::syslog: return "a syslog";
+    case Envelope::program_records: return "JSON records of the program";
   }
   return "";
 }
@@ -170,7 +174,7 @@ Envelope FindEnvelope(std::string_view prefix) {
   const size_t first = prefix.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return Envelope::none;
   if (prefix.starts_with("__CURSOR=") || prefix.starts_with("__REALTIME_TIMESTAMP=")) return Envelope::journal_export;
-  size_t lines = 0, cri = 0, docker = 0, json = 0, syslog = 0, kernel = 0;
+  size_t lines = 0, cri = 0, docker = 0, json = 0, syslog = 0, kernel = 0, records = 0;
   LineReader reader(prefix);
   std::string_view line;
   while (lines < kLinesLookedAt && reader.Next(&line)) {
@@ -181,6 +185,11 @@ Envelope FindEnvelope(std::string_view prefix) {
     bool partial = false;
     if (line[0] == '{') {
       LogEntry entry;
+      std::string text;
+      if (ReadProgramRecord(line, &text)) {
+        ++records;
+        continue;
+      }
       if (!ReadLogEntry(line, &entry)) continue;
       (entry.store == LogEntry::Store::docker ? docker : json) += 1;
     } else if (TakeCriHead(rest, &partial)) {
@@ -194,6 +203,9 @@ Envelope FindEnvelope(std::string_view prefix) {
     }
   }
   const auto most = [&](size_t count) { return count > 0 && count * 10 >= lines * 8; };
+  // They stand among the lines of launchers and libraries, which stay as they are.
+  constexpr size_t kFewRecords = 3;
+  if (records >= kFewRecords && records * 5 >= lines && cri + docker + syslog == 0) return Envelope::program_records;
   if (most(docker)) return Envelope::docker_json;
   if (most(json + docker)) return Envelope::json_lines;
   if (most(cri)) return Envelope::cri;

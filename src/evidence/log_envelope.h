@@ -11,12 +11,13 @@ namespace tacet {
 // out before any format is asked, so that each format reads its own lines only.
 enum class Envelope {
   none,
-  docker_json,     // {"log":"text\n","stream":"stderr","time":"2026-11-15T00:20:00.123456789Z"}
-  cri,             // 2026-11-15T00:20:00.123456789Z stdout F text
-  json_lines,      // {"__REALTIME_TIMESTAMP":"17...","_HOSTNAME":"node7","MESSAGE":"text",...}, {"line":"text",...}
-  json_document,   // [{"line":"text","timestamp":"17..."}, ...], {"data":{"result":[{"values":[["17...","text"]]}]}}
-  journal_export,  // __REALTIME_TIMESTAMP=17...\nMESSAGE=text\n\n
-  syslog,          // Nov 15 00:20:00 node7 train[77]: text
+  docker_json,      // {"log":"text\n","stream":"stderr","time":"2026-11-15T00:20:00.123456789Z"}
+  cri,              // 2026-11-15T00:20:00.123456789Z stdout F text
+  json_lines,       // {"__REALTIME_TIMESTAMP":"17...","_HOSTNAME":"node7","MESSAGE":"text",...}, {"line":"text",...}
+  json_document,    // [{"line":"text","timestamp":"17..."}, ...], {"data":{"result":[{"values":[["17...","text"]]}]}}
+  journal_export,   // __REALTIME_TIMESTAMP=17...\nMESSAGE=text\n\n
+  syslog,           // Nov 15 00:20:00 node7 train[77]: text
+  program_records,  // {"rank": 3, "event": "step", "step": 21, "loss": 0.67}, among other lines
 };
 
 std::string_view Name(Envelope envelope);

@@ -166,10 +166,23 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
       {watchdog ? "What blocks the watchdog threads?" : "Which rank makes the others wait?", HangCapture(facts)});
 }
 
+// NCCL lost a peer (ncclRemoteError), and the launcher names another process that had ended by then: that one.
+const Event* EndOfLostPeer(const Incident& incident, const Event* told) {
+  constexpr int64_t kRemoteError = 6;
+  if (!told || told->kind != EventKind::nccl_error || told->As<NcclError>().code != kRemoteError) return told;
+  for (const Event& event : incident.events) {
+    const auto& end = event.As<ProcessEnd>();
+    if (event.kind == EventKind::process_exited && event.rank.known() && event.rank != told->rank && end.code > 0 &&
+        (end.first_failure == true || end.named_first))
+      return &event;
+  }
+  return told;
+}
+
 const Event* DecidingEvent(const Case& facts, const JobEnd& end) {
   if (end.kind == JobEnding::hung) return end.told;
   if (const Event* warning = FirstUnexplainedWarning(facts)) return warning;
-  return end.told ? end.told : facts.analyses.outcome.first_failure;
+  return EndOfLostPeer(facts.incident, end.told ? end.told : facts.analyses.outcome.first_failure);
 }
 
 // Something of a job was read, even if no line tells a rank.

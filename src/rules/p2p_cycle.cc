@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "rules/rule.h"
 #include "rules/stack_only.h"
@@ -27,6 +29,60 @@ static void JudgeCycleByStacks(const Case& facts, RuleAnswer& answer) {
   finding.confidence = Confidence::likely;
   finding.headline = RankWords(finding.ranks) + " all wait in " + std::string(call) + " (" + stacks.front().where +
                      "), and none " + (call == "send" ? "receives" : "sends");
+  answer.findings.push_back(std::move(finding));
+}
+
+// Records without times of the GPU do not show which call it has begun. Where the job hangs, the first call that each
+// rank of a circle has not finished is a send to the next one, and the receive that the one before it waits for stands
+// behind it, the sends wait for each other.
+static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& source, RuleAnswer& answer) {
+  if (facts.analyses.end.kind != JobEnding::hung || source.source != CallSource::flight_recorder) return;
+  std::map<Rank, std::pair<const CallStream*, const Call*>> heads;
+  for (const CallStream& stream : facts.incident.streams) {
+    if (stream.source != source.source || !stream.rank.known() || stream.knows_start || stream.cut) continue;
+    const auto own = source.waits.blocked_in.find(stream.rank);
+    if (own == source.waits.blocked_in.end() || own->second->kind != OpKind::send) continue;
+    if (own->second->has(kCoalescedMember) || own->second < stream.calls.data() ||
+        own->second >= stream.calls.data() + stream.calls.size())
+      continue;
+    heads[stream.rank] = {&stream, own->second};
+  }
+  const auto next_of = [&](Rank rank) -> Rank {
+    const Call& call = *heads.at(rank).second;
+    const auto& members = facts.incident.groups[static_cast<uint32_t>(call.group)].members;
+    return static_cast<size_t>(call.peer.value) < members.size() ? members[static_cast<size_t>(call.peer.value)]
+                                                                 : Rank{};
+  };
+  const auto receives_behind = [&](Rank rank, Rank sender) {
+    const auto& [stream, head] = heads.at(rank);
+    const auto& members = facts.incident.groups[static_cast<uint32_t>(head->group)].members;
+    return std::any_of(stream->calls.begin() + (head - stream->calls.data()) + 1, stream->calls.end(),
+                       [&, group = head->group](const Call& call) {
+                         return call.kind == OpKind::recv && call.group == group && !IsFinished(call) &&
+                                static_cast<size_t>(call.peer.value) < members.size() &&
+                                members[static_cast<size_t>(call.peer.value)] == sender;
+                       });
+  };
+  Finding finding;
+  for (const auto& [rank, head] : heads) {
+    const Rank next = next_of(rank);
+    if (!heads.count(next) || !receives_behind(next, rank)) return;
+    finding.ranks.push_back(rank);
+    if (finding.evidence.size() < 3)
+      finding.evidence.push_back(CiteCall(facts.incident, *head.first, *head.second,
+                                          RankWords({rank}) + " waits here for " + RankWords({next}) +
+                                              ", whose matching call stands behind its own send"));
+  }
+  if (finding.ranks.size() < 2) return;
+  finding.cause = "p2p-cycle";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.operation = RefOf(*heads.begin()->second.second);
+  finding.group = heads.begin()->second.second->group;
+  finding.headline = RankWords(finding.ranks) +
+                     " wait for each other in send: on each, the receive that its peer waits for stands behind its own "
+                     "send";
   answer.findings.push_back(std::move(finding));
 }
 
@@ -72,6 +128,10 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
                                     : ": on each, the call that its peer waits for is queued behind its own");
     answer.findings.push_back(std::move(finding));
     return answer;
+  }
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    JudgeCycleWithoutStarts(facts, source, answer);
+    if (!answer.findings.empty()) return answer;
   }
   JudgeCycleByStacks(facts, answer);
   return answer;

@@ -338,6 +338,35 @@ class Importer {
     return first == steps.end() ? 0 : first->first;
   }
 
+  using ErrorPlace = std::pair<std::string, CodePlace>;
+
+  // In a file of several ranks: errors of one kind and place that all of them printed, and later all of them again with
+  // other words ("trial 1 pruned" three times, then "trial 3 pruned" three times). Who raises it again had caught it,
+  // and the file goes on behind the last.
+  std::vector<ErrorPlace> ErrorsRaisedAgain() const {
+    std::vector<ErrorPlace> out;
+    std::vector<std::pair<ErrorPlace, std::map<std::string, size_t>>> seen;
+    uint32_t last = 0;
+    for (const Event& event : out_.events) {
+      if (event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
+          event.kind == EventKind::abort_signal || event.kind == EventKind::watchdog_timeout ||
+          event.kind == EventKind::connection_lost)
+        return out;
+      if (event.kind != EventKind::exception || event.As<Raised>().place.file.empty()) continue;
+      const ErrorPlace here{event.As<Raised>().type, event.As<Raised>().place};
+      auto at = std::find_if(seen.begin(), seen.end(), [&](const auto& one) { return one.first == here; });
+      if (at == seen.end()) at = seen.insert(seen.end(), {here, {}});
+      const std::string_view words = MessageOf(event);
+      ++at->second[std::string(words.substr(0, words.find('\n')))];
+      last = std::max(last, event.source.line);
+    }
+    if (last == 0 || log_.lines <= last) return out;
+    for (const auto& [place, words] : seen)
+      if (words.size() > 1 && std::all_of(words.begin(), words.end(), [](const auto& one) { return one.second > 1; }))
+        out.push_back(place);
+    return out;
+  }
+
   // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.
   void DropSuperseded() {
     std::map<uint32_t, uint32_t> last_step, last_trouble;
@@ -356,6 +385,12 @@ class Importer {
       return found != lines.end() && found->second > event.source.line;
     };
     const uint32_t all_went_on = LineUpToWhichAllWentOn();
+    const std::vector<ErrorPlace> again = ErrorsRaisedAgain();
+    const auto caught = [&](const Event& event) {
+      return event.kind == EventKind::exception && std::any_of(again.begin(), again.end(), [&](const ErrorPlace& one) {
+               return one.first == event.As<Raised>().type && one.second == event.As<Raised>().place;
+             });
+    };
     size_t index = 0;
     std::erase_if(out_.events, [&](const Event& event) {
       const int64_t step_before = step_before_[index++];
@@ -367,7 +402,7 @@ class Importer {
         return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
       const bool itself = later(last_rise, event) && (highest[event.speaker] > step_before || step_before < 0);
-      const bool went_on = error && (itself || event.source.line < all_went_on);
+      const bool went_on = error && (itself || event.source.line < all_went_on || caught(event));
       if (went_on && (event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
                       event.kind == EventKind::disk_full || event.kind == EventKind::shared_memory_full))
         out_.survived.push_back({event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived)});
