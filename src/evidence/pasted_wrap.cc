@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "base/text_scan.h"
 
@@ -67,12 +68,14 @@ size_t UsualWidth(const std::vector<std::string_view>& lines) {
 Wrap FindWrap(const std::vector<std::string_view>& lines) {
   const size_t width = UsualWidth(lines);
   if (width < kNarrowest || width > kWidest || lines.size() < 2) return {};
-  size_t full = 0, joined = 0, by_word = 0, loose = 0;
+  // The same line again (a frame that every rank prints) is as wide as before: it tells nothing more.
+  std::set<std::string_view> full_lines, joined_lines;
+  size_t by_word = 0, loose = 0;
   bool before_blank = false;
   for (size_t i = 0; i + 1 < lines.size(); ++i) {
     const bool at_width = GoesOnAtWidth(lines[i], lines[i + 1], width);
-    full += lines[i].size() == width && !IsRuler(lines[i]);
-    joined += at_width;
+    if (lines[i].size() == width && !IsRuler(lines[i])) full_lines.insert(lines[i]);
+    if (at_width) joined_lines.insert(lines[i]);
     before_blank = before_blank || (at_width && lines[i + 1].starts_with(' '));
     if (GoesOnAtWord(lines[i], lines[i + 1], width))
       ++by_word;
@@ -80,6 +83,7 @@ Wrap FindWrap(const std::vector<std::string_view>& lines) {
              !IsFence(lines[i + 1]))
       ++loose;
   }
+  const size_t full = full_lines.size(), joined = joined_lines.size();
   const bool of_a_log = std::any_of(lines.begin(), lines.end(), [](auto line) { return LooksLikeLineBegin(line); });
   if (!of_a_log) return {};
   // A terminal cuts inside words and before blanks; a mail does neither, and its lines differ in length.

@@ -91,6 +91,9 @@ bool ReadProgramRecord(std::string_view json, std::string* text) {
   std::string line;
   if (Contains(trace, "Traceback (most recent call last)")) {
     line = LastLineOf(trace);
+    // Any class may be raised; a line by itself is known as an error by its name.
+    const std::string_view type = std::string_view(line).substr(0, line.find(':'));
+    if (!type.ends_with("Error") && !type.ends_with("Exception")) line.insert(0, "Exception: ");
   } else {
     line = words;
     if (!error.empty()) line += (line.empty() ? "error: " : ", error: ") + error;
