@@ -209,7 +209,8 @@ bool HasUnsignedError(const Incident& incident) {
 std::set<FileId> OutputsOfSpawn(const Incident& incident) {
   std::set<FileId> files;
   for (const Event& event : incident.events)
-    if (event.As<Raised>().first_only || event.As<ProcessEnd>().first_only) files.insert(event.source.file);
+    if (event.As<Raised>().first_only || event.As<ProcessEnd>().first_only || event.As<PortTaken>().of_spawn)
+      files.insert(event.source.file);
   return files;
 }
 
@@ -260,10 +261,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   std::set<Rank> guilty(diagnosis.ranks.begin(), diagnosis.ranks.end()),
       waiting(standstill.waiters.begin(), standstill.waiters.end());
   const std::set<Rank> stands = waiting;
+  const bool suffer = !diagnosis.findings.empty() && diagnosis.findings[0].ranks_suffer;
   // Ranks that PyTorch's check of their calls stopped wait no more.
   const bool stopped = diagnosis.status == Status::crash && diagnosis.cause.starts_with("collective-");
   // What runs on a slow transport is affected and waits for nobody.
-  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status) && !stopped)
+  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status) && !stopped && !suffer)
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
   std::set<Rank> affected;  // of whom the verdict itself says that they wait
   if (!diagnosis.findings.empty())
@@ -329,7 +331,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : life.any() || !row.evidence_kinds.empty() ? "ok"
                : nameless || printing.contains(rank)       ? ""
                                                            : "silent";
-    if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
+    if (guilty.contains(rank) && (diagnosis.cause.empty() || diagnosis.confidence == Confidence::possible))
+      row.role = "suspect";
+    if (guilty.contains(rank) && suffer) row.role.clear();
     if (guilty.contains(rank) && alike) row.role.clear();
     if (row.role == "guilty" && WasEnded(life)) {
       // That it was ended is known, and not by whom: no guilt.
@@ -347,7 +351,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) {
-      if (row.doing.empty()) row.doing = stack->second->where;
+      if (row.doing.empty() && !stack->second->where.empty()) row.doing = "in " + stack->second->where;
       const bool stands_still =
           diagnosis.status == Status::hang || (diagnosis.status == Status::undetermined && incident.streams.empty());
       if (row.role == "ok" && stands_still && WaitsByStack(*stack->second)) row.role = "waits";
@@ -375,7 +379,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     }
     if (error == errors.end() && diagnosis.status == Status::crash && row.role.empty() && row.doing.empty() &&
         printing.contains(rank) && !nameless)
-      row.doing = "no error reported";
+      row.doing = spawned.empty() ? "no error reported" : kEndedByLauncher;
     if (diagnosis.status == Status::hang && census && !census.Of(rank) && row.role.empty() && row.doing.empty() &&
         printing.contains(rank))
       row.doing = "no timeout reported";
@@ -393,10 +397,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   }
   ListUnseen(incident, census, rows);
   // Numbers alone tell nothing.
-  const auto is_bare = [](const ReportRank& row) {
-    return row.role.empty() && row.host.empty() && row.doing.empty() && row.last_operation.empty();
+  const auto is_bare = [&](const ReportRank& row) {
+    return row.role.empty() && (suffer || row.host.empty()) && row.doing.empty() && row.last_operation.empty();
   };
-  if (nameless && std::all_of(rows.begin(), rows.end(), is_bare)) rows.clear();
+  if ((nameless || suffer) && std::all_of(rows.begin(), rows.end(), is_bare)) rows.clear();
   return rows;
 }
 
