@@ -78,8 +78,11 @@ std::optional<RankAtWork> FindRankAtWork(const Case& facts) {
   for (const LogOutline& outline : facts.incident.outlines)
     for (const LineOfRank& line : outline.at_work)
       if (line.rank == others.front().value && timeout && StandsBefore(timeout->source, line.source))
-        found.line = &line;
-  if (!found.line) return std::nullopt;
+        found.source = line.source, found.text = line.text;
+  if (const Milestone* saved = found.text.empty() && timeout ? SavedAfter(facts.incident, timeout->source) : nullptr)
+    found.source = saved->source, found.text = saved->words + " was saved";
+  found.rank = others.front();
+  if (found.text.empty()) return std::nullopt;
   return found;
 }
 

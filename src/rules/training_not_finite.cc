@@ -178,7 +178,8 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::warning;
   finding.confidence = Confidence::possible;
   finding.headline =
-      "You say that the loss or the gradients are NaN or infinite; no line of a log shows since when, or on which rank";
+      "The text around the log says that the loss or the gradients are NaN or infinite; no line of a log shows since "
+      "when, or on which rank";
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
   answer.open.push_back({"Since which step, and on which rank first?",
                          "the lines with loss and gradient norm of every rank, from the last good step on"});
