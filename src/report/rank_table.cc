@@ -222,6 +222,15 @@ std::set<Rank> PrintingRanks(const Incident& incident) {
   return ranks;
 }
 
+// The file holds the lines of this process and of no other one.
+bool OwnsFile(const Incident& incident, uint32_t owner, FileId file) {
+  for (uint32_t i = 0; i < incident.processes.size(); ++i) {
+    const auto& files = incident.processes[i].files;
+    if ((std::find(files.begin(), files.end(), file) != files.end()) != (i == owner)) return false;
+  }
+  return true;
+}
+
 // It lost a peer, raised because of that, and is gone: it does not wait any more.
 bool FailedWithItsPeer(const RankLife& life) {
   const bool raised = life.consequence && (life.lost_peer || life.gloo_loss);
@@ -296,6 +305,16 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     for (const auto& [rank, process] : incident.process_of)
       if (incident.processes[process].fails) errors.emplace(rank, nullptr);
   }
+  // Lines that no reader knows, and that are marked as errors: of whom the whole file is.
+  if (diagnosis.status == Status::undetermined)
+    for (const Event& event : incident.events)
+      for (const auto& [rank, process] : incident.process_of)
+        if (event.kind == EventKind::unread_error && OwnsFile(incident, process, event.source.file))
+          errors.emplace(rank, nullptr);
+  std::map<Rank, std::string> laggards;
+  for (const Event& event : incident.events)
+    if (const std::string call = ReportedCallWords(event); event.kind == EventKind::desync_report && !call.empty())
+      for (const Rank rank : event.ranks) laggards.emplace(rank, "did not join " + call);
   const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
   // A process that speaks and tells no rank may be any of those of whom there is no line.
   const bool nameless = !NamelessProcesses(incident).empty() || HasUnsignedError(incident);
@@ -392,6 +411,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = ended_by_spawn(rank) ? kEndedByLauncher : "no error reported";
     }
+    if (const auto laggard = laggards.find(rank);
+        laggard != laggards.end() && row.doing.empty() && (row.role == "guilty" || row.role == "suspect"))
+      row.doing = laggard->second;
     if (!IsOlderThanItsCall(incident, sources, life)) row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }

@@ -99,7 +99,7 @@ const Said kSaid[] = {
     {"tests/wild/setup/wandb_gives_up.txt", {"Weights & Biases did not answer"}, {"guilty"}},
     {"tests/wild/setup/rendezvous_lost_at_its_end.txt", {"harmless if the job had finished"}, {"crashed"}},
     {"tests/wild/frameworks2/desync_report.txt",
-     {"by PyTorch's desync report :6"},
+     {"by PyTorch's desync report :6", "[2|suspect|did not join all_reduce #1604]"},
      {"(ps)", "in the list of ranks", "assumed:"}},
     {"tests/wild/setup/reentrant_checkpoint_marks_a_parameter_twice.txt", {", rank 1 in <module> (sft.py:144)"}, {}},
     {"tests/users/fourth/freeze_output",
@@ -117,6 +117,9 @@ const Said kSaid[] = {
     {"tests/users/fourth/slowdown_tee",
      {"what grows with each step", "more with each step", "--profile-steps 25-30"},
      {"throttling", "assumed:"}},
+    {"tests/users/fourth/stop_tee", {"[1||reports an error]"}, {"no error reported", "assumed:"}},
+    {"tests/corpus/lab_evalalone_batchnorm_r0_w4", {"call model.module in eval mode"}, {}},
+    {"tests/corpus/lab_frozen_checkpoint_r2_w4", {"most likely frozen"}, {}},
     {"tests/users/third/g_nanskip", {"NaN or infinite for some steps, and is finite again"}, {}},
     // The odd rank is a call ahead, and the calls are plainly two.
     {"tests/users/recorded/skip_output",
