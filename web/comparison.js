@@ -70,7 +70,7 @@ function comparisonVerdict(content) {
   const node = h("section.verdict" + (TONES[content.verdict] ?? ".calm"),
     h("p.line", h("span.status", content.verdict)), h("h1", unbroken(capitalise(content.headline))),
     h("dl.facts", fact("A, before", h("code", content.a)), fact("B, after", h("code", content.b)),
-      fact("Tested", count(content.tested, "line") + ": " + content.slower + " slower, " + content.faster + " faster"),
+      fact("Tested", count(content.tested, "measure") + ": " + content.slower + " slower, " + content.faster + " faster"),
       fact("Reported", "changes of " + percent(content.min_change) + " or more; " + percent(content.alpha) + " false alarms allowed")),
     content.stragglers.length > 0 ? h("div.now", h("h2", "Stragglers"), list("ul", content.stragglers.map(capitalise))) : null,
     content.faults.length > 0 ? h("div.now", h("h2", "What is wrong with B"), list("ul", content.faults)) : null);
@@ -100,12 +100,12 @@ function showComparison(content) {
   const sections = [
     comparisonVerdict(content),
     summaries.length > 0 ? section("classes", "By size class", "geometric means", linesTable(summaries, "class")) : null,
-    changed.length > 0 ? section("changed", "What changed", "the largest difference first", linesTable(changed, "line")) : null,
+    changed.length > 0 ? section("changed", "What changed", "the largest difference first", linesTable(changed, "measure")) : null,
     content.budgets.length > 0 ? budgetsSection(content) : null,
-    section("lines", summaries.length > 0 ? "By size" : "All lines", String(rest.length), linesTable(rest, "line")),
+    section("lines", summaries.length > 0 ? "By size" : "All measures", String(rest.length), linesTable(rest, "measure")),
     content.remarks.length > 0 ? section("remarks", "Remarks", null, list("ul", content.remarks)) : null,
   ].filter(Boolean);
-  showSections(sections, ["Made by ", h("code", "tacet compare"), ". Welch's t-test and a bootstrap interval; all lines but the step time are adjusted for their number."]);
+  showSections(sections, ["Made by ", h("code", "tacet compare"), ". Welch's t-test and a bootstrap interval; the p-values of all measures but the step time are corrected for their number."]);
 }
 
 /** @type {ComparisonPage} */

@@ -74,10 +74,10 @@ function ddpPanel(ddp) {
 /** @param {ProfileJobFsdp} fsdp */
 function fsdpPanel(fsdp) {
   return h("div.panel", h("h3", "Sharded: FSDP or ZeRO on " + clean(fsdp.group)),
-    h("p", "Parameters " + describeBytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from the scatters)") + ", " + describeBytes(fsdp.kept_bytes) + " kept after the forward pass."),
+    h("p", "Parameters " + describeBytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from reduce_scatter)") + ", " + describeBytes(fsdp.kept_bytes) + " kept after the forward pass."),
     plainTable(["Per step", "Measured", "Theory", "Ratio", "Hidden"], [
-      ["gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fixed(fsdp.gather_ratio, 2), percent(fsdp.hidden_gathers)],
-      ["scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fixed(fsdp.scatter_ratio, 2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
+      ["all_gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fixed(fsdp.gather_ratio, 2), percent(fsdp.hidden_gathers)],
+      ["reduce_scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fixed(fsdp.scatter_ratio, 2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
     fsdp.units.length > 0 ? [h("h3.between", "Units, in order"), barLines(fsdp.units.slice(0, 48).map((unit, i) => ["unit " + i + ", " + describeBytes(unit.bytes),
       [figure(unit.gather_ns) * figure(unit.hidden), figure(unit.gather_ns) * (1 - figure(unit.hidden))], fsdp.units.reduce((most, one) => Math.max(most, figure(one.gather_ns)), 0),
       describeTime(unit.gather_ns) + " per gather, " + percent(unit.hidden) + " hidden"]), ["p1", "p2"])] : null);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/plain_figures.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -15,6 +16,7 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::gil_blocked:
     case EventKind::desync_report:
     case EventKind::hung_task: return true;
+    case EventKind::exception: return event.Means(Meaning::gloo_timeout);
     case EventKind::xla_wait: return !event.As<XlaWait>().passed;
     // Whose connection broke in the barrier was left by its peer; only who waited until its time was up tells of a
     // hang.
@@ -25,7 +27,7 @@ bool IsSignOfHang(const Event& event) {
 
 bool IsSignOfCrash(const Event& event) {
   switch (event.kind) {
-    case EventKind::exception:
+    case EventKind::exception: return !event.Means(Meaning::gloo_timeout);
     case EventKind::abort_signal:
     case EventKind::cuda_error:
     case EventKind::nccl_error:
@@ -45,11 +47,11 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::disk_full:
     case EventKind::port_in_use:
     case EventKind::peer_access_failed:
-    case EventKind::fabric_down:
     case EventKind::model_mismatch:
     case EventKind::connect_failed:
     case EventKind::process_killed: return true;
     case EventKind::process_exited: return event.As<ProcessEnd>().code != 0;
+    case EventKind::fabric_down: return event.As<CudaRefusal>().fabric == FabricFault::not_started;
     case EventKind::rendezvous_incomplete: return !event.As<Rendezvous>().waiting;
     case EventKind::monitored_barrier_failed: return event.peer.known();
     case EventKind::xid:
@@ -212,8 +214,9 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
     end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
-  } else if (told_hang != incident.events.end() && !ended && (crash || !finished)) {
-    // Nothing in the log ends a process: whoever pasted it was there.
+  } else if (told_hang != incident.events.end() && !ended && (crash || !finished) && !FindDataWait(incident)) {
+    // Steps that wait for their data go on, whatever it feels like. Nothing in the log ends a process: whoever pasted
+    // it was there.
     end.kind = JobEnding::hung;
     end.told = &*told_hang;
   } else if (crash) {

@@ -40,8 +40,17 @@ bool SetsUpCommunicator(std::string_view function) {
          function.starts_with("pncclCommInit") || function.starts_with("ncclTransportP2pSetup");
 }
 
-// "PMPI_Bcast_c" is MPI_Bcast; empty where it is no call of MPI.
-std::string MpiCall(std::string_view function) {
+// "PMPI_Bcast_c" is MPI_Bcast, "ccl_allgather(void const*, ...)" of oneCCL the call that it names; empty where it is
+// neither.
+std::string MpiCall(std::string_view function, std::string_view file) {
+  if (Contains(file, "libccl.so") && function.starts_with("ccl_")) {
+    const std::string_view name = function.substr(0, function.find('('));
+    for (const std::string_view call :
+         {"ccl_allgather", "ccl_allgatherv", "ccl_allreduce", "ccl_alltoall", "ccl_alltoallv", "ccl_barrier",
+          "ccl_broadcast", "ccl_reduce", "ccl_reduce_scatter", "ccl_send", "ccl_recv"})
+      if (name == call) return std::string(name);
+    return "";
+  }
   if (function.starts_with("PMPI_")) function.remove_prefix(1);
   if (!function.starts_with("MPI_")) return "";
   if (function.ends_with("_c")) function.remove_suffix(2);
@@ -128,9 +137,10 @@ StackErrand FindErrand(const Incident& incident, const std::vector<Frame>& frame
       return {ErrandKind::kernel_launch, std::string(frame.function.substr(0, 60))};
     driver |= IsDriver(frame.file);
     // The progress loop runs as long as a call waits.
-    if (const std::string call = MpiCall(frame.function); !call.empty())
-      return waits || ContainsAny(named.front().function, {"rogress"}) ? StackErrand{ErrandKind::mpi_call, call}
-                                                                       : StackErrand{};
+    if (const std::string call = MpiCall(frame.function, frame.file); !call.empty())
+      return waits || ContainsAny(named.front().function, {"rogress", "ccl_executor::wait"})
+                 ? StackErrand{ErrandKind::mpi_call, call}
+                 : StackErrand{};
   }
   return {};
 }

@@ -126,6 +126,40 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
   }
 }
 
+}  // namespace
+
+ToldLead FindToldLead(const Incident& incident) {
+  ToldLead lead;
+  for (const auto& [group, ranks] : LatestAnswers(incident)) {
+    for (size_t kind = 0; kind <= kKinds && !lead; ++kind) {
+      const CommRank* crowd = nullptr;
+      std::vector<Rank> leaders;
+      int64_t most = -1;
+      for (const CommRank& one : ranks) most = std::max(most, CountOfKind(*one.counts, kind));
+      bool moved = false, asked_once = false;
+      for (const CommRank& one : ranks) {
+        const int64_t count = CountOfKind(*one.counts, kind);
+        if (count < 0) continue;
+        moved |= one.moved > 0;
+        asked_once |= one.moved < 0;
+        if (count == most && one.rank.known()) leaders.push_back(one.rank);
+        if (count < most && !one.rank.known() && (!crowd || one.counts->ranks > crowd->counts->ranks)) crowd = &one;
+      }
+      if (!crowd || leaders.empty()) continue;
+      lead = {std::move(leaders),
+              crowd->counts->ranks,
+              most,
+              CountOfKind(*crowd->counts, kind),
+              std::string(kind < kKinds ? Name(static_cast<OpKind>(kind)) : "operations"),
+              PlaceOfKind(*crowd->counts, kind),
+              !moved && !asked_once};
+    }
+  }
+  return lead;
+}
+
+namespace {
+
 // Who joined, as the report lists them, and who prints it; whom the report names waits for nobody.
 std::vector<Rank> WaitersOf(const Event& report) {
   std::set<Rank> waiters(report.As<DesyncReport>().waiting.begin(), report.As<DesyncReport>().waiting.end());

@@ -21,6 +21,18 @@ struct ToldLaggard {
   bool momentary = false;  // one operation behind, asked once or while all go on: so is somebody in most running jobs
 };
 
+// Most ranks of a communicator are behind a few, and the report names only the few: all that it tells is who leads.
+struct ToldLead {
+  std::vector<Rank> leaders;
+  int64_t behind = 0;  // how many ranks have launched less
+  int64_t most = 0, least = 0;
+  std::string operation;  // "all_gather", "operations" where the report tells no kinds apart
+  SourceRef source;
+  bool stands = false;  // asked twice, and nobody launched anything in between
+  explicit operator bool() const { return behind > 0; }
+};
+ToldLead FindToldLead(const Incident& incident);
+
 // Sorted by rank. A rank that is behind in one communicator but ahead in another waits itself and is not listed.
 std::vector<ToldLaggard> FindToldLaggards(const Incident& incident);
 

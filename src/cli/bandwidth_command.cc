@@ -137,16 +137,16 @@ line rate down to what was measured. Runs with different ranks, hosts, types or 
 
   -f, --format F       text (default), json or html
       --json           the same as --format json
-  -o, --output FILE    write there instead of to standard output
-      --html FILE      write the page there as well, with drawings
+  -o, --output FILE    write to FILE instead of standard output
+      --html FILE      also write an HTML page with drawings to FILE
       --tuner FILE     write the rows of NCCL's tuner plugin for the sizes at which a forced NCCL_ALGO or NCCL_PROTO
                        was faster than NCCL's own choice
       --fail-on S      exit with 1 at this severity or above: warning (default) or never
   -v, --verbose        every size
-  -j, --threads N      files read at a time (default: one per core)
+  -j, --threads N      files to read in parallel (default: one per core)
       --max-file-mb N  unpack at most this much of a file (default 512)
-      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
 
 Measure, save and read in one go:
 

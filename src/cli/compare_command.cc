@@ -130,31 +130,31 @@ const Command kCompareCommand = {"compare",
 
 Profiles two runs (see 'tacet profile --help' for what is read) and compares the step time, the parts of
 its budget and every line of the communication table: Welch's t-test and a bootstrap interval. The step
-time is tested by itself, all other lines are adjusted for their number (Benjamini-Hochberg). Steps are
-the samples; record ten or more of each run.
+time is tested by itself; the p-values of all other measures are corrected for their number
+(Benjamini-Hochberg). Steps are the samples; record ten or more of each run.
 
 For nccl-tests output (text or -J) it compares every size, in and out of place, and the size classes
 of each operation. Several tables of one side, in one file or in a folder, are repeated runs: they are
-the samples, and every size is tested. With one run per side, only size classes are judged, by the ratios
-of their sizes. Wrong results in B fail the comparison, however fast it is.
+the samples, and every size is tested. With one run per side, only size classes are judged, by the ratio
+of B to A at each size in them. Wrong results in B fail the comparison, however fast it is.
 
   -f, --format F       text (default), json, html (a page with bars) or junit
       --json           the same as --format json
-  -o, --output FILE    write there instead of to standard output
-      --html FILE      write the page there as well
+  -o, --output FILE    write to FILE instead of standard output
+      --html FILE      also write an HTML page to FILE
       --alpha P        share of false alarms allowed among the differences reported (default 0.05)
       --min-change S   changes below this share are not reported (default 0.01)
-      --gate G         what makes the exit code 1: step (default: a slower step; for benchmarks any line), any
-                       (any slower line), never
-  -v, --verbose        also the lines without a difference
-  -j, --threads N      files read at a time (default: one per core)
+      --gate G         what makes the exit code 1: step (default: a slower step; for benchmarks any measure), any
+                       (any slower measure), never
+  -v, --verbose        also the measures without a difference
+  -j, --threads N      files to read in parallel (default: one per core)
       --max-file-mb N  unpack at most this much of a file (default 512); traces are streamed
       --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
 
 Exit code:
   0  no significant slowdown
-  1  a significant slowdown
+  1  a significant slowdown (see --gate), or wrong results in B
   2  wrong usage or nothing to compare
   3  internal error
 

@@ -33,7 +33,7 @@ static int RunCompletion(const std::vector<std::string>& arguments) {
   return WriteOutput("", out) ? kHealthy : kUsage;
 }
 
-const Command kCompletionCommand = {"completion", "Print completions of commands, options and values for a shell",
+const Command kCompletionCommand = {"completion", "Print a completion script for your shell",
                                     R"(tacet completion bash | zsh | fish
 
 Prints a script that completes commands, options, their values and causes.

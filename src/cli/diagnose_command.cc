@@ -103,19 +103,20 @@ const Command kDiagnoseCommand = {"diagnose",
                                   "Find the rank behind a hang, a crash or wrong numbers; say why, and what to do",
                                   R"(tacet diagnose [options] PATH...
 
-Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, RAS answers,
-Inspector files; plain, gzip or zstd) and names the guilty rank, the operation, the cause, the evidence
-and the fix. Give it the folders as they are; unknown files are listed and ignored.
+Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, output of NCCL RAS,
+NCCL Inspector files; plain, gzip or zstd; PATH '-' is standard input) and names the guilty rank, the operation,
+the cause, the evidence and the fix, as far as the evidence goes. Give it the folders as they are; unknown files
+are listed and ignored.
 
   -f, --format F       text (default), json, html, junit or sarif
       --json           the same as --format json
-  -o, --output FILE    write there instead of to standard output
-      --html FILE      write the page there as well
+  -o, --output FILE    write to FILE instead of standard output
+      --html FILE      also write an HTML page to FILE
       --fail-on S      exit with 1 at this severity or above: critical, warning (default), note, never
   -v, --verbose        all ranks, all evidence, nothing summarized
       --why            how the verdict came about: what speaks for it and against it, and why no
                        other cause was chosen
-  -j, --threads N      files read at a time (default: one per core)
+  -j, --threads N      files to read in parallel (default: one per core)
       --max-file-mb N  unpack at most this much of a file (default 512)
       --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed

@@ -107,8 +107,8 @@ const Command kLintCommand = {"lint", "Find environment variables that are wrong
 Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or
 never read by any release (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
 that your NCCL release has removed, renamed or does not have yet, values that only repeat an old default,
-settings that are slow, risky, overridden, without effect or different between ranks, and a log file that
-all ranks share.
+settings that slow the job down, that are risky, overridden, without effect or different between ranks, and a log
+file that all ranks share.
 Each finding shows the default, the effect, the releases that read the variable, where it is set and what to do.
 
 Without a PATH it reads the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; otherwise files and
@@ -117,13 +117,13 @@ PATH '-' is standard input.
 
       --nccl VERSION    the release that will read them (default: the one in the logs, else the newest)
   -p, --pid PID         the environment of running processes and their children (several: 4711,4712)
-      --strict          notes count as well
-  -f, --format FORMAT   text (default) or json
+      --strict          exit with 1 for notes too
+  -f, --format F        text (default) or json
       --json            the same as --format json
-  -o, --output FILE     write there instead of to standard output
-  -j, --threads N       files read at a time (default: one per core)
-      --no-redact       keep passwords, tokens and keys found in the files; by default they are removed
+  -o, --output FILE     write to FILE instead of standard output
+  -j, --threads N       files to read in parallel (default: one per core)
       --max-file-mb N   unpack at most this much of a file (default 512)
+      --no-redact       keep passwords, tokens and keys found in the files; by default they are removed
 
 Exit code:
   0  nothing to report

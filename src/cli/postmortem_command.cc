@@ -37,14 +37,14 @@ const Command kPostmortemCommand = {"postmortem",
                                     "Write one page about a run: what happened, why, the evidence, the fix",
                                     R"(tacet postmortem [options] RUN
 
-Writes one page about the folder RUN (of 'tacet run', or any that 'tacet diagnose' reads): summary, ranks,
-root cause with its evidence, fix, stacks side by side, variables in force, rings, validation, prevention, and
-the command that starts the run again. With --baseline also the first line that the good run does not have,
+Writes one page about the folder RUN, written by 'tacet run' or any other that 'tacet diagnose' can read: summary,
+ranks, root cause with its evidence, fix, stacks side by side, variables in force, rings, how to check the fix,
+prevention, and the command that starts the run again. With --baseline also the first line that the good run does not have,
 and what differs from it. It can be mailed as it is: secrets are removed, and the HTML page needs no other file.
 
   -b, --baseline RUN  a good run, before the incident or after the fix
   -f, --format F      markdown (default) or html
-  -o, --output FILE   write there instead of to standard output; the file extension selects the format
+  -o, --output FILE   write to FILE instead of standard output; the file extension selects the format
 
 Exit code:
   0  the page is written

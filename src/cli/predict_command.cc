@@ -215,11 +215,11 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
       --explain        units and formulas below the numbers
   -f, --format F       text (default), json or csv
       --json           the same as --format json
-  -o, --output FILE    write there instead of to standard output
-  -j, --threads N      files read at a time (default: one per core)
+  -o, --output FILE    write to FILE instead of standard output
+  -j, --threads N      files to read in parallel (default: one per core)
       --max-file-mb N  unpack at most this much of a file (default 512)
-      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
 
 Exit code:
   0  done

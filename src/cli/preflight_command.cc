@@ -104,7 +104,7 @@ and MASTER_PORT or the list of nodes.
       --quick             no measurements between hosts
   -f, --format FORMAT     text (default) or json
       --json              the same as --format json
-  -o, --output FILE       write there instead of to standard output
+  -o, --output FILE       write to FILE instead of standard output
       --no-redact         keep passwords, tokens and keys in the report; by default they are removed
 
 Only rank 0 writes the report; a rank that cannot reach it says so on standard error.

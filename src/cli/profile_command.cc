@@ -121,21 +121,21 @@ dumps with timing, or a pipeline timeline, and shows where the step time goes: a
 waiting and transfer of every operation, stragglers and their cost, buckets, shards, bubbles, and the
 three changes that would save most.
 
-  -f, --format F       text (default), json, html (a page with pictures), csv (table and budgets) or perfetto
+  -f, --format F       text (default), json, html (a page with charts), csv (communication table and budgets) or perfetto
                        (one aligned trace)
       --json           the same as --format json
-  -o, --output FILE    write there instead of to standard output
-      --html FILE      write the page there as well
+  -o, --output FILE    write to FILE instead of standard output
+      --html FILE      also write an HTML page to FILE
       --explain        the definition of every number, and nothing else
-      --params N       parameters of the model, active ones of a mixture of experts (7e9 or 7B)
+      --params N       number of model parameters; of a mixture of experts the active ones (7e9 or 7B)
       --tokens N       tokens of one step of the whole job; with --params gives MFU and HFU
       --layers N --heads N --head-dim N --hidden N --vocabulary N --sequence N
-                       the transformer's shape: adds attention, and stands in for --params
+                       the transformer's shape: counts the FLOPs of attention too, and replaces --params
       --recompute      all activations are recomputed
-      --peak-tflops N  peak of one device (default: by its name)
-      --peak-gbs N     peak of one device's link in GB/s (default: by its name)
+      --peak-tflops N  peak of one device (default: looked up by its name)
+      --peak-gbs N     peak of one device's link in GB/s (default: looked up by its name)
   -v, --verbose        all ranks and lines
-  -j, --threads N      files read at a time (default: one per core)
+  -j, --threads N      files to read in parallel (default: one per core)
       --max-file-mb N  unpack at most this much of a file (default 512); traces are streamed
       --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
       --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed

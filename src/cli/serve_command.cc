@@ -109,7 +109,7 @@ int RunServe(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kServeCommand = {
-    "serve", "Join all agents of a cluster: one verdict per job, live page, JSON",
+    "serve", "Combine the agents of a cluster: one verdict per job, live page, JSON",
     R"(tacet serve (--agents LIST | --agents-file FILE | --slurm NODES | --dns NAME) [options]
 
 Polls the agents of all nodes, detects hanging jobs, and runs the rules of 'tacet diagnose' on their black

@@ -25,41 +25,44 @@ size_t Distance(std::string_view a, std::string_view b) {
 
 constexpr size_t kLongestWord = 64;  // of what a person types; the distance costs the product of both lengths
 
-}  // namespace
-
-std::string NearestWord(std::string_view word, const std::vector<std::string_view>& known) {
-  if (word.size() < 2 || word.size() > kLongestWord) return "";
-  const std::string_view* best = nullptr;
-  size_t least = std::max<size_t>(1, word.size() / 3) + 1;  // one letter in three may be wrong
+// All that are as near as any, in their order.
+std::vector<std::string_view> NearestWords(std::string_view word, const std::vector<std::string_view>& known) {
+  std::vector<std::string_view> best;
+  if (word.size() < 2 || word.size() > kLongestWord) return best;
+  size_t least = std::max<size_t>(1, word.size() / 3);  // one letter in three may be wrong
   for (const std::string_view& one : known) {
     size_t distance = Distance(word, one);
     // Cut short on purpose: "diag". Longer beginnings are nearer.
-    if (word.size() >= 3 && one.starts_with(word)) distance = 1;
+    if (word.size() >= 3 && one.starts_with(word)) distance = std::min<size_t>(distance, 1);
     // Cut short and misspelled: "rank-stuk" for "rank-stuck-on-host".
     constexpr size_t kLongBeginning = 6;
     if (word.size() >= kLongBeginning && one.size() > word.size() + 1)
       distance = std::min({distance, Distance(word, one.substr(0, word.size())) + 1,
                            Distance(word, one.substr(0, word.size() + 1)) + 1});
-    if (distance < least) {
-      least = distance;
-      best = &one;
-    }
+    if (distance > least) continue;
+    if (distance < least) best.clear();
+    least = distance;
+    best.push_back(one);
   }
-  return best == nullptr ? "" : std::string(*best);
+  return best;
 }
 
+}  // namespace
+
+std::string NearestWord(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::vector<std::string_view> best = NearestWords(word, known);
+  return best.empty() ? "" : std::string(best.front());
+}
+
+// A beginning that several have in common, misspelled or not, names them all.
 std::string DidYouMean(std::string_view word, const std::vector<std::string_view>& known) {
-  // A beginning that several have in common names them all.
-  constexpr size_t kLeastBeginning = 3, kMostNamed = 6;
+  constexpr size_t kMostNamed = 6;
+  const std::vector<std::string_view> best = NearestWords(word, known);
+  if (best.empty()) return "";
+  if (best.size() == 1 || best.size() > kMostNamed) return "did you mean '" + std::string(best.front()) + "'? ";
   std::string all;
-  size_t count = 0;
-  for (const std::string_view one : known)
-    if (word.size() >= kLeastBeginning && one.size() > word.size() && one.starts_with(word)) {
-      all.append(count++ == 0 ? "" : ", ").append("'").append(one).append("'");
-    }
-  if (count > 1 && count <= kMostNamed) return "did you mean one of " + all + "? ";
-  const std::string nearest = NearestWord(word, known);
-  return nearest.empty() ? "" : "did you mean '" + nearest + "'? ";
+  for (const std::string_view one : best) all.append(all.empty() ? "" : ", ").append("'").append(one).append("'");
+  return "did you mean one of " + all + "? ";
 }
 
 }  // namespace tacet

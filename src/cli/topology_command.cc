@@ -81,18 +81,18 @@ const Command kTopologyCommand = {"topology",
 
 Reads logs of NCCL 2.4 to 2.32 and of RCCL, from all ranks or some of them, topology and graph files and the
 output of `nvidia-smi topo -m`, rebuilds rings and trees, and checks them: rings that are broken or re-enter a node,
-a node that lowers the bandwidth of all, idle or missing network devices, crossed rails, slow transports.
+a node that limits the bandwidth of the whole job, idle or missing network devices, crossed rails, slow transports.
 
   -f, --format F       text (default), json, dot (for Graphviz) or html
       --json           the same as --format json
-  -o, --output FILE    write there instead of to standard output
-      --html FILE      write the page there as well
+  -o, --output FILE    write to FILE instead of standard output
+      --html FILE      also write an HTML page to FILE
       --fail-on S      exit with 1 at this severity or above: warning (default) or never
   -v, --verbose        all rings, trees and GPUs, nothing summarized
-  -j, --threads N      files read at a time (default: one per core)
+  -j, --threads N      files to read in parallel (default: one per core)
       --max-file-mb N  unpack at most this much of a file (default 512)
-      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
       --color WHEN     auto (default: on a terminal, unless NO_COLOR is set), always, never
+      --no-redact      keep passwords, tokens and keys found in the evidence; by default they are removed
 
 Exit code:
   0  nothing found

@@ -24,6 +24,9 @@
 namespace tacet {
 namespace {
 
+// gloo's own word for a wait that reached its limit; which wait it was stands on the next line.
+constexpr std::string_view kGlooGaveUp = "Application timeout caused pair closure";
+
 bool TellsTimeout(std::string_view text) {
   return ContainsAny(text, {"timed out", "times out", "time out", "imeout", "TIMEOUT"});
 }
@@ -62,8 +65,8 @@ Library LibraryOf(const Event& event) {
   if (event.Means(Meaning::of_ascend) || Contains(result, "HCCL")) return Library::hccl;
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ") || Contains(result, "Neuron runtime")) return Library::neuron;
-  if (Contains(result, "NVSHMEM") ||
-      ContainsAny(text, {"nvshmem", "ibgda.cpp:", "ibrc.cpp:", "on the specified memory type", "connect EPS failed"}))
+  if (Contains(result, "NVSHMEM") || ContainsAny(text, {"nvshmem", "DeepEP ", "ibgda.cpp:", "ibrc.cpp:",
+                                                        "on the specified memory type", "connect EPS failed"}))
     return Library::nvshmem;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
                          "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ", "RESOURCE_EXHAUSTED: "}))
@@ -86,7 +89,9 @@ GpuMaker MakerOf(const Event& event) {
     case EventKind::nccl_warning:
       if (ContainsAny(event.As<Warning>().place.file, {"hipify/", "rccl/"})) return GpuMaker::amd;
       break;
-    case EventKind::xid: return Contains(text.substr(0, 40), "amdgpu") ? GpuMaker::amd : GpuMaker::not_told;
+    case EventKind::xid:
+      if (text.starts_with("xe ") || text.starts_with("i915 ")) return GpuMaker::intel;
+      return Contains(text.substr(0, 40), "amdgpu") ? GpuMaker::amd : GpuMaker::not_told;
     case EventKind::exception:
     case EventKind::cuda_error:
     case EventKind::peer_access_failed: break;
@@ -98,7 +103,9 @@ GpuMaker MakerOf(const Event& event) {
   if (ContainsAny(text, {"ore halted unexpectedly", "device halted prematurely", "FATAL ERROR !!!! for [/dev/accel",
                          "SLICE_FAILURE_CHIP"}))
     return GpuMaker::google;
-  return ContainsAny(text, {"XPU out of memory", "XPU error"}) ? GpuMaker::intel : GpuMaker::not_told;
+  return ContainsAny(text, {"XPU out of memory", "XPU error", "level_zero backend", "UR_RESULT_ERROR_"})
+             ? GpuMaker::intel
+             : GpuMaker::not_told;
 }
 
 bool MayBeOfALibrary(EventKind kind) {
@@ -131,7 +138,9 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "SignalException", "RendezvousConnectionError"}))
+                         "SignalException", "RendezvousConnectionError",
+                         // SageMaker: how the user's script ended
+                         "UnexpectedStatusException", "ExecuteUserScriptError"}))
     return true;
   // The system's own words: a pipe or socket to a process that is gone. A program that raises one of these with words
   // of its own speaks of something else, such as its data server.
@@ -146,7 +155,7 @@ bool SpeaksOfOthers(const Event& exception) {
              {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
               "NCCL communicator was aborted", "Broken pipe", "Timed out waiting", "wait timeout after",
               "Timeout waiting for key: ", "monitoredBarrier", "Socket Timeout", "recvValue failed", "Gloo",
-              "function error: Hccl", "HCCL error in", "unhandled system error", "unhandled cuda error",
+              kGlooGaveUp, "function error: Hccl", "HCCL error in", "unhandled system error", "unhandled cuda error",
               "Failed to meet rendezvous", "stream synchronize failed", "Stream synchronize failed",
               "GetKeyValue() timed out", "collective operation timeout", "operations have failed or timed out",
               "UNAVAILABLE: failed to connect to all", "Coordination service agent in error", "MPI_ERR_OTHER",
@@ -154,6 +163,7 @@ bool SpeaksOfOthers(const Event& exception) {
               // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
               "EngineCore encountered an issue", "Worker failed with erro",
               "could finish the model loading, but there are other ranks", "Horovod has been shut down",
+              "User program failed with ",  // Azure ML, of the user's script
               // TensorFlow: the connection to a peer closed
               "Collective ops is aborted by: Socket closed", "Collective ops is aborted by: Connection reset"}) ||
          exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||
@@ -257,8 +267,8 @@ void ReadException(Event& event) {
                                   ContainsAny(event.text, {"onnection refused", "onnection reset", "onnection closed",
                                                            "roken pipe", "connect to", "to connect"}));
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
-  if (others && Contains(event.text, "gloo/transport/"))
-    event.Set(Contains(event.text, "Timed out waiting") ? Meaning::gloo_timeout : Meaning::gloo_loss);
+  if (others && ContainsAny(event.text, {"gloo/transport/", kGlooGaveUp}))
+    event.Set(ContainsAny(event.text, {"Timed out waiting", kGlooGaveUp}) ? Meaning::gloo_timeout : Meaning::gloo_loss);
   // torch.AcceleratorError: CUDA error: an illegal memory access was encountered
   event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(type, "AcceleratorError"));
   event.Set(Meaning::device_assert, event.Means(Meaning::cuda_failed) && IsDeviceAssert(event.text));
@@ -489,11 +499,20 @@ static void ReadOwnMeaning(Event& event) {
           Meaning::illegal_access,
           event.As<Xid>().number == 0 && ContainsAny(event.text, {"page fault (src_id", "PROTECTION_FAULT_STATUS"}));
       if (event.As<Xid>().number == 0)
-        event.Make<Xid>().words = event.Means(Meaning::illegal_access) ? "a page fault"
-                                  : Contains(event.text, "timeout")    ? "a job that timed out"
-                                  : Contains(event.text, "reset")      ? "a reset"
-                                                                       : "";
-      if (event.As<Xid>().number == 79 && Contains(event.text, "has fallen off the bus"))
+        event.Make<Xid>().words =
+            std::string(event.Means(Meaning::illegal_access)                   ? "a page fault"
+                        : ContainsAny(event.text, {"timeout", "Timedout job"}) ? "a job that timed out"
+                        : Contains(event.text, "GPU HANG")                     ? "a hang of its engine"
+                        : ContainsAny(event.text, {"reset", "wedged"})         ? "a reset"
+                        : Contains(event.text, "sq_intr")                      ? "errors of running waves (sq_intr)"
+                                                                               : "a fault or reset") +
+            (event.text.starts_with("xe ")     ? " (xe)"
+             : event.text.starts_with("i915 ") ? " (i915)"
+                                               : " (amdgpu)");
+      if (event.As<Xid>().number == 119 && !Contains(event.text, "Xid"))
+        event.Make<Xid>().words = "that its firmware (GSP) does not answer, which Xid 119 stands for";
+      if (event.As<Xid>().number == 79 && Contains(event.text, "has fallen off the bus") &&
+          !Contains(event.text, "Xid"))
         event.Make<Xid>().words = "has fallen off the bus";
       // nvidia-smi, or the driver as it loads: no Xid is printed.
       event.Set(Meaning::reported, ContainsAny(event.text, {"Unable to determine the device handle", "fallen off",

@@ -64,6 +64,8 @@ bool AnyChinesePart(std::string_view line, bool (*states)(std::string_view part)
 
 bool IsChineseSentence(std::string_view line) {
   line = Trim(line.substr(0, kLongestSentence));
+  if (std::none_of(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0x80u) != 0; }))
+    return false;
   if (line.empty() || ContainsAny(line, {"INFO", "WARN", "ERROR", "DEBUG", "File \""})) return false;
   if (line[0] == '[' || line[0] == '{' || line[0] == '(') return false;
   size_t characters = 0;

@@ -27,7 +27,7 @@ bool IsNamePart(char c) {
 
 // "... fails with a `RuntimeError` indicating missing keys"
 std::string_view NameInSentence(std::string_view line) {
-  if (!ContainsAny(line, {"fail", "raise", "throw", "crash", "get ", "got ", "error"})) return {};
+  if (!ContainsAny(line, {"fail", "raise", "throw", "crash", "get ", "getting ", "got ", "error"})) return {};
   for (const std::string_view end : {"Error", "Exception"})
     for (size_t at = line.find(end); at != std::string_view::npos; at = line.find(end, at + 1)) {
       size_t begin = at, close = at + end.size();
@@ -69,7 +69,11 @@ ToldError FindToldError(std::string_view bytes, const std::set<uint32_t>& read) 
       announced = {"", std::string(Trim(line).substr(0, 400)), source};
     if (!outside || read.contains(source.line)) continue;
     next = AnnouncesError(line);
-    const std::string_view part = LineInSentence(line);
+    // _**### RuntimeError: the file is cut short**_
+    std::string_view part = LineInSentence(line);
+    const size_t mark = part.find_first_not_of("_*#> `");
+    if (part.data() == line.data() && mark > 0 && mark != std::string_view::npos)
+      part = part.substr(mark, part.find_last_not_of("_*` \r") + 1 - mark);
     const std::string_view type = part.substr(0, part.find(':'));
     if (part.data() != line.data() && IsErrorName(type) && part.size() > type.size() + 2) {
       const std::string_view words = part.substr(type.size() + 1);

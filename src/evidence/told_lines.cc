@@ -45,15 +45,20 @@ bool IsSentence(std::string_view line) {
   if (line.size() < 15 || line.size() > 2000) return false;
   // "@name this happens ..." answers somebody.
   if (!IsLetter(line[0]) && !IsDigit(line[0]) && line[0] != '*' && line[0] != '@') return false;
+  const size_t most_marks = line.size() / 40;
   size_t letters = 0, blanks = 0, marks = 0;
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
-    letters += IsLetter(c) || (static_cast<unsigned char>(c) & 0x80u) != 0;
-    blanks += c == ' ';
-    const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
-    marks += !of_unit && std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos;
+    if (IsLetter(c) || (static_cast<unsigned char>(c) & 0x80u) != 0) {
+      ++letters;
+    } else if (c == ' ') {
+      ++blanks;
+    } else if (std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos) {
+      const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
+      if (!of_unit && ++marks > most_marks) return false;
+    }
   }
-  return blanks >= 3 && marks <= line.size() / 40 && letters * 100 >= line.size() * 60;
+  return blanks >= 3 && letters * 100 >= line.size() * 60;
 }
 
 std::string ProseOf(std::string_view line) {
@@ -61,6 +66,7 @@ std::string ProseOf(std::string_view line) {
   while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
   if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
     line.remove_prefix(3);
+  if (line.find_first_of("`=") == std::string_view::npos && !Contains(line, "--")) return std::string(line);
   std::string out;
   bool code = false;
   while (!line.empty()) {
@@ -69,11 +75,12 @@ std::string ProseOf(std::string_view line) {
       line.remove_prefix(1);
       continue;
     }
-    const bool begins = out.empty() || out.back() == ' ';
-    const std::string_view word = line.substr(0, std::min(line.find(' '), line.size()));
-    if (!code && begins && (word.starts_with("--") || (word.find('=') > 1 && word.find('=') < word.size() - 1))) {
-      line.remove_prefix(word.size());
-      continue;
+    if (!code && (out.empty() || out.back() == ' ')) {
+      const std::string_view word = line.substr(0, std::min(line.find(' '), line.size()));
+      if (word.starts_with("--") || (word.find('=') > 1 && word.find('=') < word.size() - 1)) {
+        line.remove_prefix(word.size());
+        continue;
+      }
     }
     if (!code) out += line[0];
     line.remove_prefix(1);

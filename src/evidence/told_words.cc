@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "evidence/told_facts.h"
 #include "evidence/told_lines.h"
 #include "evidence/told_place.h"
+#include "evidence/told_states.h"
 #include "evidence/unread_error.h"
 
 namespace tacet {
@@ -24,177 +24,6 @@ namespace {
 
 // Nobody writes sentences around more than this.
 constexpr size_t kMostTold = size_t{256} << 10;
-
-std::string Lowered(std::string_view text) {
-  std::string out(text.substr(0, 2000));
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
-
-bool HasWord(std::string_view text, std::string_view word) {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const bool begins = at == 0 || !IsLetter(text[at - 1]);
-    const size_t end = at + word.size();
-    if (begins && (end == text.size() || !IsLetter(text[end]))) return true;
-  }
-  return false;
-}
-
-using Words = std::initializer_list<std::string_view>;
-
-bool HasAnyWord(std::string_view text, Words words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
-}
-
-// Supposed, asked or over.
-bool IsSupposed(std::string_view part) {
-  return Contains(part, "?") || HasAnyWord(part, {"no longer", "fixed", "solved", "avoid", "avoids", "if", "would",
-                                                  "could", "may", "might", "can", "should", "fix", "why", "how"});
-}
-
-// ... or denied.
-bool IsDoubted(std::string_view part) {
-  return IsSupposed(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
-         // "works without hanging" denies it, "hangs without this setting" does not.
-         HasAnyWord(part, {"without hanging", "without a hang", "without hangs", "without any", "without stalls",
-                           "without deadlock", "without deadlocks", "without getting stuck"});
-}
-
-// `word`, and behind it nothing but the end of the part or one of the words: "then nothing" and "then nothing happens",
-// not "then nothing failed".
-bool HasWordBefore(std::string_view part, std::string_view word, Words behind) {
-  for (size_t at = part.find(word); at != std::string_view::npos; at = part.find(word, at + 1)) {
-    if (at > 0 && IsLetter(part[at - 1])) continue;
-    const std::string_view rest = part.substr(at + word.size());
-    const std::string_view next = Trim(rest);
-    if (!rest.empty() && IsLetter(rest[0])) continue;
-    if (next.empty() || !IsLetter(next[0])) return true;
-    for (const std::string_view one : behind)
-      if (next.starts_with(one) && (next.size() == one.size() || !IsLetter(next[one.size()]))) return true;
-  }
-  return false;
-}
-
-// "the training won't move on", "it does not proceed": what is denied here is that the job goes on, and not that its
-// loss falls or that something is moved.
-bool DeniesProgress(std::string_view part) {
-  if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
-  if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
-  for (const std::string_view no : {"won't ", "wont ", "doesn't ", "does not ", "will not ", "never "})
-    if (const auto verb = After(part, no)) {
-      if (HasAnyWord(verb->substr(0, 20), {"proceed", "progress", "respond", "advance", "make progress"})) return true;
-      if (verb->starts_with("move") &&
-          HasWordBefore(*verb, "move",
-                        {"on", "forward", "further", "past", "beyond", "any", "anymore", "from", "since"}))
-        return true;
-    }
-  return false;
-}
-
-// A part of a sentence, up to its full stop or comma, that says it as a fact.
-bool StatesAHang(std::string_view part) {
-  if (DeniesProgress(part)) return true;
-  const bool says =
-      (HasWord(part, "for") && HasWord(part, "ever")) ||
-      HasAnyWord(part, {"hangs",
-                        "hanging",
-                        "hung",
-                        "hang at",
-                        "hang in",
-                        "hang after",
-                        "hang during",
-                        "stuck",
-                        "stucks",
-                        "stucked",
-                        "hanged",
-                        "freezes",
-                        "freezed",
-                        "freeze",
-                        "is frozen",
-                        "froze",
-                        "deadlocks",
-                        "deadlock",
-                        "stalls",
-                        "stalled",
-                        "forever",
-                        "no progress",
-                        "stops moving",
-                        "stops responding",
-                        "just sits",
-                        "sits there",
-                        "nothing after that",
-                        "nothing happens",
-                        "nothing is printed",
-                        "nothing more happens",
-                        "nothing more is printed",
-                        "nothing else happens",
-                        "nothing else is printed",
-                        "no further output",
-                        "no more output",
-                        "no new output",
-                        "no output any more",
-                        "no output anymore"}) ||
-      HasAnyWord(part, {"simply stops", "just stops", "both stop", "all stop"}) ||
-      HasWordBefore(part, "then nothing", {"for", "more", "else", "at all", "any more", "anymore", "until"}) ||
-      (HasAnyWord(part, {"no output", "nothing more", "nothing else", "nothing new", "nothing further", "no step",
-                         "no new step", "no new line"}) &&
-       HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "mins", "days", "h"}));
-  return says && !IsDoubted(part);
-}
-
-bool StatesAStop(std::string_view part) {
-  return HasAnyWord(part, {"it stops", "it always stops", "it still stops", "stops at", "stops there", "stops here",
-                           "stops after", "stops in", "stops during", "stops when it", "stops when the", "stopped at",
-                           "stopped there"}) &&
-         !IsDoubted(part);
-}
-
-// "slow" of the job, not of a thing: "is slow on two nodes", not "the slow tokenizer".
-bool StatesSlowness(std::string_view part) {
-  const bool says =
-      HasWordBefore(part, "slow", {"here",     "with",          "when",       "on",   "as",    "than",    "compared",
-                                   "and",      "but",           "in",         "for",  "after", "since",   "at",
-                                   "although", "though",        "because",    "now",  "too",   "again",   "from",
-                                   "over",     "across",        "while",      "even", "only",  "between", "training",
-                                   "speed",    "communication", "performance"}) ||
-      HasAnyWord(part,
-                 {"slower",          "slows down",      "slowed down",      "slowdown",           "far longer",
-                  "much longer",     "takes longer",    "take longer",      "times longer",       "times as long",
-                  "twice as long",   "speed goes down", "speed drops",      "throughput drops",   "throughput is low",
-                  "low throughput",  "low bandwidth",   "bandwidth is low", "performance is bad", "bad performance",
-                  "poor performance"}) ||
-      (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
-       HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad"}));
-  return says && !IsDoubted(part) &&
-         !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
-}
-
-// "the loss becomes NaN after 300 steps"
-bool StatesNotFinite(std::string_view part) {
-  return HasAnyWord(part, {"loss", "losses", "gradient", "gradients", "grad", "grads"}) &&
-         HasAnyWord(part, {"nan", "nans", "inf"}) &&
-         HasAnyWord(part, {"becomes", "become", "became", "is", "are", "was", "goes", "go", "went", "turns", "turned",
-                           "gets", "get", "got", "to", "will be", "always"}) &&
-         !IsDoubted(part) && !HasAnyWord(part, {"check", "checks", "detect", "skip", "skipped", "ignore"});
-}
-
-// A measure, a number, and what it should be: "busbw is at 12, I would expect 180".
-bool MissesAnExpectation(std::string_view sentence) {
-  const bool measures = HasAnyWord(sentence, {"busbw", "algbw", "bandwidth", "throughput", "speed", "tflops", "mfu"}) ||
-                        ContainsAny(sentence, {"gb/s", "gbit/s", "gbps", "gib/s", "mb/s", "it/s", "s/it"});
-  const bool misses =
-      HasAnyWord(sentence, {"would expect", "i expect",     "i expected",   "we expect",      "we expected",
-                            "in theory",    "should be",    "should reach", "supposed to be", "lower than expected",
-                            "below what",   "reaches only", "only reaches", "reach only",     "only reach",
-                            "gets only",    "get only",     "only get",     "only gets",      "drops to only"});
-  const bool fits =
-      Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
-  // "samples per second fall to 10", "it/s drops from 12 to 3"
-  const bool falls = HasAnyWord(sentence, {"falls to", "fall to", "fell to", "drops to", "drop to", "dropped to",
-                                           "falls from", "drops from", "dropped from"});
-  return measures && (misses || falls) && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
-}
 
 // "it stucks here and how to solve this?": what is asked is another sentence.
 std::string WithQuestionsApart(std::string_view low) {
@@ -268,6 +97,24 @@ bool SaysItHangs(std::string_view line) {
   return AnyPart(low, StatesAHang);
 }
 
+// "[BUG] server hang", "Hang using the compiled tokenizer": the heading of a report, with an empty line below it.
+bool TitleSaysItHangs(std::string_view line) {
+  line = Trim(line);
+  while (line.starts_with('#') || line.starts_with(' ')) line.remove_prefix(1);
+  if (line.starts_with('[') && line.find(']') < 20) line = Trim(line.substr(line.find(']') + 1));
+  TakeLiteral(line, ":");
+  line = Trim(line);
+  const bool words = std::all_of(line.begin(), line.end(), [](char c) {
+    return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'`()-_/+@:").find(c) != std::string_view::npos;
+  });
+  if (line.size() < 4 || line.size() > 150 || !words) return false;
+  const std::string low = Lowered(line);
+  return HasAnyWord(low, {"hang", "hangs", "hanging", "stuck", "freeze", "freezes", "frozen", "deadlock", "stalls"}) &&
+         !IsDoubted(low) && !GoesOnEachTime(low) &&
+         !HasAnyWord(low, {"detection", "detect", "watchdog", "debug", "debugging", "handler", "timeout", "free",
+                           "prevention", "monitor", "test", "tests"});
+}
+
 bool SaysItStops(std::string_view line) {
   if (!IsSentence(line) && !IsSentence(ProseOf(line))) return false;
   const std::string low = Lowered(line);
@@ -278,6 +125,10 @@ bool SaysItIsSlow(std::string_view line) {
   if (ChineseSaysItIsSlow(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   const std::string low = Lowered(line);
+  // "the first iteration compiles, so it is slower": nothing is wrong with that.
+  if (HasAnyWord(low, {"first iteration", "first iterations", "first step", "first steps", "first batch"}) &&
+      ContainsAny(low, {"compil", "warm"}))
+    return false;
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);
 }
 
@@ -343,6 +194,14 @@ class IgnoredException {
 
 }  // namespace
 
+// The first line, where an empty one follows it.
+static std::string_view TitleOf(std::string_view bytes) {
+  const size_t end = bytes.find('\n');
+  if (end == std::string_view::npos || end == 0 || end > 200) return {};
+  const std::string_view rest = bytes.substr(end + 1, 2);
+  return rest.starts_with('\n') || rest.starts_with("\r\n") ? bytes.substr(0, end) : std::string_view();
+}
+
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   // The tool's own answers and records tell what it said itself.
   if (fragment.format == "run_record") return;
@@ -361,6 +220,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   ToldPlace place;
   AroundTheLog around(bytes);
   IgnoredException ignored;
+  const std::string_view title = TitleOf(bytes);
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {
@@ -368,7 +228,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     const bool outside = around.Holds(line, source.line);
     if (panic != SIZE_MAX) TakePanic(line, fragment.events[std::exchange(panic, SIZE_MAX)]);
     if (ignored.Holds(line) || read.contains(source.line)) continue;
-    const bool hangs = around.MayHold() && SaysItHangs(line);
+    const bool hangs =
+        (around.MayHold() && SaysItHangs(line)) || (line.data() == title.data() && TitleSaysItHangs(line));
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
     const auto kind = hangs || (stops && runs)             ? EventKind::told_hang

@@ -10,6 +10,16 @@
 namespace tacet {
 namespace {
 
+TEST(ToldWords, WhatGoesOnEachTimeIsSlowAndDoesNotHang) {
+  for (const char* line :
+       {"Training freezes every 16 iterations on all nodes.", "It hangs for a few seconds and continues."}) {
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+    EXPECT_TRUE(SaysItIsSlow(line)) << line;
+  }
+  EXPECT_TRUE(SaysItHangs("It hangs every time after 100 steps."));
+  EXPECT_FALSE(SaysItIsSlow("It hangs every time after 100 steps."));
+}
+
 TEST(ToldWords, ALineOfAProgramReportsAnError) {
   for (const char* line :
        {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",
@@ -35,6 +45,12 @@ TEST(ToldWords, ASentenceSaysThatTheJobHangs) {
                            "stays like this for ever, GPUs at 100 %", "The job gets stuck at the first barrier",
                            "4 nodes, 32 GPUs. Freezes after 1 to 3 epochs, always: rank0 sits in the loader"})
     EXPECT_TRUE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, AFirstStepThatCompilesIsNotSlow) {
+  EXPECT_FALSE(SaysItIsSlow("The first step also compiles the graph, so it is much slower than those after it."));
+  EXPECT_TRUE(SaysItIsSlow("From the first step on it is much slower than on one node."));
+  EXPECT_TRUE(SaysItIsSlow("Across identical runs I randomly get varying performance."));
 }
 
 TEST(ToldWords, ChineseSentencesAreReadAsWell) {

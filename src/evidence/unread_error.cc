@@ -105,8 +105,8 @@ bool ReportsAnEnd(std::string_view line) {
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  if (ContainsAny(
-          line, {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Corrected"}))
+  if (ContainsAny(line,
+                  {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
   if (IsWarningOfPyTorch(line) || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
   if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",

@@ -348,10 +348,13 @@ struct RasReport {
 
 enum class MemoryLimit : uint8_t { not_told, host, cgroup };
 
+// Ray's memory monitor and systemd-oomd kill before the kernel has to.
+enum class MemoryKiller : uint8_t { not_told, ray, systemd };
+
 // What the message tells of whom it killed.
 struct MemoryVictim {
-  bool by_ray = false;  // Ray's memory monitor did it, before the kernel had to
-  std::string who;      // the pod, or Ray's actor
+  MemoryKiller by = MemoryKiller::not_told;
+  std::string who;  // the pod, Ray's actor, or the unit of systemd
   std::string host;
   std::string amount;  // the limit, "512Gi", or what was used on the node: "957.80GB of 1007.51GB"
 };
@@ -435,13 +438,14 @@ enum class SchedulerKill : uint8_t {
   reclaimed,
   signal,
   unkillable,  // its processes did not end when they were killed
+  limit,       // of threads, processes, CPU time; time and memory have their own
 };
 
 struct OutsideEnd {
   SchedulerKill why = SchedulerKill::cancelled;
   std::string by;   // who, or what for: "Slurm", "step", "SIGTERM", the resource that ran out, the host
   std::string who;  // the pod that was ended
-  std::string use;  // what its container used of the resource that ran out: "812Gi"
+  std::string use;  // what its container used of the resource that ran out: "812Gi"; of what the limit was: "threads"
 };
 
 enum class SpaceLimit : uint8_t { not_told, device, quota };
@@ -457,9 +461,17 @@ struct PortTaken {
   bool of_spawn = false;  // torch.multiprocessing.spawn started the process
 };
 
+// What is known of a fabric that is not ready.
+enum class FabricFault : uint8_t {
+  not_started,  // CUDA does not start (error 802)
+  bad_status,   // nvidia-smi -q prints another status than Success
+  out_of_sync   // the driver's state of the fabric is not that of the fabric manager
+};
+
 // CUDA refuses to set something up: access to a peer's memory, the NVSwitch fabric.
 struct CudaRefusal {
   std::string words;
+  FabricFault fabric = FabricFault::not_started;
 };
 
 // What is wrong between the adapter and the memory.

@@ -44,7 +44,16 @@ uint32_t AddProcess(const Speaker& speaker, Incident& incident) {
 
 }  // namespace
 
+// Two addresses of the same kind, and neither of them one that every host has.
+static bool AreDifferentAddresses(std::string_view a, std::string_view b) {
+  if (!LooksLikeAddress(a) || !LooksLikeAddress(b) || a == b) return false;
+  for (const std::string_view one : {a, b})
+    if (one.starts_with("127.") || one == "0.0.0.0" || one.find(':') != std::string_view::npos) return false;
+  return true;
+}
+
 bool HostsAgree(std::string_view a, std::string_view b) {
+  if (AreDifferentAddresses(a, b)) return false;
   if (a.empty() || b.empty() || LooksLikeAddress(a) || LooksLikeAddress(b)) return true;
   return ShortHost(a) == ShortHost(b);
 }

@@ -96,6 +96,14 @@ TEST(Identity, TheLargestToldWorldSizeCounts) {
   EXPECT_EQ(Joined({a, b}).incident.world_size, 16);
 }
 
+TEST(Identity, APidOfAnotherAddressIsAnotherProcess) {
+  const Joined joined({Stated(9, "10.44.3.17", 5120)});
+  EXPECT_EQ(FindByPid(joined.incident, 5120, "10.44.3.29"), kNobody);
+  EXPECT_EQ(FindByPid(joined.incident, 5120, "10.44.3.17"), joined.map[0][0]);
+  EXPECT_EQ(FindByPid(joined.incident, 5120, "0.0.0.0"), joined.map[0][0]) << "every host has it";
+  EXPECT_EQ(FindByPid(joined.incident, 5120, "node4"), joined.map[0][0]) << "a name and an address may be one host";
+}
+
 TEST(Identity, AnUnknownPidIsNobody) {
   const Joined joined({Stated(0), Stated(1)});
   EXPECT_EQ(FindByPid(joined.incident, -1, ""), kNobody);

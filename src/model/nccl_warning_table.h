@@ -134,6 +134,9 @@ inline constexpr NcclWarning kNcclWarnings[] = {
     {"ucx-failed", kCause, "UCX cannot reach its peer",
      "look at the peer's output first: a process that has ended gives the same error; then at the adapters of both "
      "hosts (ibstat, rdma link, perfquery)"},
+    {"transfer-failed", kCause, "the transfer engine (Mooncake) gets no answer from its peer",
+     "look at the peer's output first: a process that has ended gives the same error; then at the two adapters that "
+     "the line names (ib_write_bw between them)"},
     {"net-plugin-failed", kCause, "the network library (libfabric) cannot open its device or reach its peer",
      "run fi_info -p efa or fi_pingpong between the hosts; look at the adapter's driver in the kernel log"},
     {"net-plugin-timeout", kCause, "a request of the network plugin (GPUDirect-TCPX, FasTrak) timed out",

@@ -49,6 +49,40 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("an error of its command line unrecognized arguments: --lr"), "command-line");
   EXPECT_EQ(id("ValueError Some specified arguments are not used by the HfArgumentParser: ['--lrr']"), "command-line");
   EXPECT_EQ(id("an error of its command line unrecognized arguments: --local-rank=0"), "unknown-argument");
+  EXPECT_EQ(id("requests.exceptions.ProxyError (MaxRetryError(\"HTTPSConnectionPool(host='hub.example', port=443): Max "
+               "retries exceeded with url: /a"),
+            "no-download");
+  EXPECT_EQ(id("requests.exceptions.HTTPError 429 Client Error: Too Many Requests for url: https://hub.example"),
+            "download-limited");
+  EXPECT_EQ(id("huggingface_hub.errors.GatedRepoError 403 Client Error."), "download-refused");
+  EXPECT_EQ(id("OSError org/model is not a local folder and is not a valid model identifier listed on"),
+            "model-not-found");
+  EXPECT_EQ(id("RuntimeError FlashAttention only supports Ampere GPUs or newer."), "gpu-generation");
+  EXPECT_EQ(id("RuntimeError cuDNN error: CUDNN_STATUS_NOT_INITIALIZED"), "library-init");
+  EXPECT_EQ(id("hipErrorNoBinaryForGpu: Unable to find code object for all current devices!"), "no-kernel-image");
+  EXPECT_EQ(id("RuntimeError aten.mm.default: got mixed torch.Tensor and DTensor, need to convert all"),
+            "tensor-kinds");
+  EXPECT_EQ(id("RuntimeError Expected all tensors to be on the same device, but found at least two devices, cuda:1"),
+            "device-mix");
+  EXPECT_EQ(id("RuntimeError expected scalar type Half but found Float"), "dtype-mix");
+  EXPECT_EQ(id("ModuleNotFoundError No module named 'apex'"), "package-missing");
+  EXPECT_EQ(id("ImportError cannot import name 'a' from 'b' (/x/b.py)"), "packages-differ");
+  EXPECT_EQ(id("triton.runtime.errors.OutOfResources out of resource: shared memory, Required: 163840, Hardware limit: "
+               "101376."),
+            "kernel-resources");
+  EXPECT_EQ(id("ValueError Total number of attention heads (14) must be divisible by tensor parallel size (4)."),
+            "tensor-split");
+  EXPECT_EQ(id("subprocess.CalledProcessError Command '['ninja', '-v']' returned non-zero exit status 1."),
+            "extension-build");
+  EXPECT_EQ(id("RuntimeError mat1 and mat2 shapes cannot be multiplied (8x512 and 256x10)"), "shape-mix");
+  EXPECT_EQ(id("subprocess.CalledProcessError Command '['python', 'train.py']' returned non-zero exit status 1."), "");
+  EXPECT_EQ(id("OSError /x/libcublas.so.11: symbol cublasLtInit version libcublasLt.so.11 not defined in file "
+               "libcublasLt.so.11 with link time reference"),
+            "library-mix");
+  EXPECT_EQ(id("ValueError loaded state dict contains a parameter group that doesn't match the size of optimizer's "
+               "group"),
+            "checkpoint-unlike-optimizer");
+  EXPECT_EQ(id("an error of the C library double free or corruption (!prev)"), "heap-damaged");
   // Words that share half with one of them. CUDA that does not start in the program itself may be the driver's fault.
   EXPECT_EQ(id("RuntimeError CUDA error: initialization error"), "");
   EXPECT_EQ(id("PytorchStreamReader failed locating file constants.pkl: file not found"), "");
@@ -56,6 +90,11 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("OSError [Errno 16] Device or resource busy: '/mnt/.nfs0001'"), "");
   EXPECT_EQ(id("hidden size 1000 is not divisible by 16 heads"), "");
   EXPECT_EQ(id("the NCCL communicator is not built"), "");
+  EXPECT_EQ(id("RuntimeError cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"), "");
+  EXPECT_EQ(id("RuntimeError CUDA error: invalid argument"), "");
+  EXPECT_EQ(id("IndexError list index out of range"), "");
+  EXPECT_EQ(id("ConnectionResetError [Errno 104] Connection reset by peer"), "");
+  EXPECT_EQ(id("DistNetworkError The client socket has failed to connect to node1:29500"), "");
 }
 
 }  // namespace

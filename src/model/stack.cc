@@ -81,6 +81,8 @@ bool IsCommunicationModule(std::string_view function, std::string_view file) {
     return ContainsAny(function, {"_sync_", "broadcast_coalesced", "_verify_param"});
   if (ContainsAny(file, {"deepspeed/comm/", "-packages/horovod/", "-packages/mpi4py/", "ray/util/collective/"}))
     return true;
+  // Experts' tokens go to other ranks and come from them in these calls.
+  if (ContainsAny(file, {"deep_ep/buffer", "deep_ep/hybrid"})) return ContainsAny(function, {"dispatch", "combine"});
   const auto below = After(file, "torch/distributed/");
   if (!below) return false;
   // What DDP and FSDP do first: NCCL connects in there, and waits for the other ranks.
@@ -100,8 +102,9 @@ bool IsCommunication(std::string_view function, std::string_view file) {
   if (file == "<built-in>")
     return IsOneOf(function, {"wait", "allreduce", "barrier", "allgather", "broadcast", "recv", "send"});
   const bool nccl_api = function.size() > 4 && function.starts_with("nccl") && function[4] >= 'A' && function[4] <= 'Z';
-  return nccl_api || ContainsAny(file, {"libnccl", "/nccl/", "c10d/", "libmpi.so"}) || file == "bootstrap.cc" ||
-         file.ends_with("/bootstrap.cc") || function.starts_with("MPI_") || function.starts_with("PMPI_") ||
+  return nccl_api || ContainsAny(file, {"libnccl", "/nccl/", "c10d/", "libmpi.so", "libccl.so"}) ||
+         file == "bootstrap.cc" || file.ends_with("/bootstrap.cc") || function.starts_with("MPI_") ||
+         function.starts_with("PMPI_") ||
          ContainsAny(function, {"c10d::", "ProcessGroupNCCL", "ProcessGroupGloo", "TCPStore", "gloo::"});
 }
 

@@ -79,7 +79,10 @@ std::vector<std::string> PlotSweep(const Sweep& sweep, const ModelCheck* check, 
       if (frame.Place(static_cast<double>(point.bytes), point.predicted_gbs, &column, &row)) canvas[row][column] = 'o';
   for (const SweepPoint& point : sweep.points)
     if (frame.Place(static_cast<double>(point.bytes), RateOfPoint(point), &column, &row)) canvas[row][column] = '*';
-  std::vector<std::string> out;
+  const bool bus = std::any_of(sweep.points.begin(), sweep.points.end(),
+                               [](const SweepPoint& p) { return p.bus_gbs > 0 && p.bus_gbs != p.algorithm_gbs; });
+  std::vector<std::string> out = {std::string(label_width + 2, ' ') + (bus ? "bus bandwidth" : "bandwidth") +
+                                  " by size (log scales)"};
   for (size_t i = 0; i < canvas.size(); ++i) {
     while (!canvas[i].empty() && canvas[i].back() == ' ') canvas[i].pop_back();
     out.push_back(std::string(label_width - labels[i].size(), ' ') + labels[i] + " |" + canvas[i]);

@@ -58,7 +58,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   const bool one_rate = std::all_of(sweep.points.begin(), sweep.points.end(),
                                     [](const SweepPoint& p) { return p.algorithm_gbs == p.bus_gbs; });
   TextRow head = {{"size"}, {"time"}, {one_rate ? "bandwidth" : "algbw"}, {one_rate ? "" : "busbw"}, {"spread"}};
-  if (both) head.push_back({"in place"});
+  if (both) head.push_back({one_rate ? "bandwidth in place" : "busbw in place"});
   if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
   if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL chooses"}});
   std::vector<TextRow> rows = {head};
@@ -278,7 +278,7 @@ std::string NoFaultWords(const BandwidthView& view) {
           std::to_string(open) + " cannot be judged (see \"Is this normal?\").";
   else
     out = Count(open, "operation") + " cannot be judged" +
-          (lacking == open ? ": NCCL's log of the run is missing."
+          (lacking == open ? " without NCCL's log of the run."
            : explained     ? " (see \"Is this normal?\")."
                            : ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
   if (open > 0 && !view.matrices.empty()) out += " No outlier in the rest.";

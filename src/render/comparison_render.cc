@@ -70,16 +70,16 @@ std::string Headline(const ProfileComparison& comparison) {
              PWords(step->adjusted_p);
     return out + ")" + comparison.proviso;
   }
-  if (comparison.nothing_in_common()) return "not comparable: the two runs have no line in common";
+  if (comparison.nothing_in_common()) return "not comparable: the two runs have no measure in common";
   if (comparison.tested == 0) return "not comparable: too few values to tell a change from noise";
   return comparison.differs() ? "the operations differ" : std::string(Name(ChangeKind::none));
 }
 
-// "+15.0 to +16.1 %"
+// "+15.0 % to +16.1 %"
 std::string Interval(const ComparisonLine& line) {
   char text[64];
   const double low = std::max(line.low, -1.0);  // nothing takes less than no time
-  std::snprintf(text, sizeof text, "%+.1f to %+.1f %%", low * 100, line.high * 100);
+  std::snprintf(text, sizeof text, "%+.1f %% to %+.1f %%", low * 100, line.high * 100);
   return text;
 }
 
@@ -191,16 +191,16 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   // Tables of benchmarks are read by size; the lines of a job by what they cost.
   if (!verbose || summary.empty()) SortByCost(lines);
   if (verbose) {
-    AddTable(page, summary.empty() ? "All lines" : "All sizes", lines);
+    AddTable(page, summary.empty() ? "All measures" : "All sizes", lines);
   } else if (!lines.empty()) {
     page.Heading("What changed (mean of A -> B, change, " + IntervalName(comparison) + ")");
     for (const ComparisonLine* line : lines) AddChange(page, *line);
   }
   if (one_sided > 0)
-    page.Paragraph("  ", Count(one_sided, "line") + (one_sided == 1 ? " occurs" : " occur") +
+    page.Paragraph("  ", Count(one_sided, "measure") + (one_sided == 1 ? " occurs" : " occur") +
                              " in one run only: different operations, sizes or groups");
   if (other_amounts > 0)
-    page.Paragraph("  ", Count(other_amounts, "line") + " with different amounts of data: not compared by time");
+    page.Paragraph("  ", Count(other_amounts, "measure") + " with different amounts of data: not compared by time");
   if (hidden > 0)
     page.Paragraph("  ", "--verbose shows " + Count(hidden, "more measure") +
                              (untested == 0       ? ""

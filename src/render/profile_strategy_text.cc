@@ -114,11 +114,12 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   const DdpReport& ddp = profile.ddp;
   if (!ddp.found) return;
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
-  page.Paragraph("  ",
-                 Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
-                     " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
-                     (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
-                     (ddp.fit.latency_measured ? "" : " (the latency is assumed: these operations do not show it)"));
+  page.Paragraph(
+      "  ",
+      Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
+          " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
+          (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
+          (ddp.fit.latency_measured ? "" : " (the latency is assumed; the sizes of these operations do not show it)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
   const size_t shown = verbose ? ddp.buckets.size() : std::min(ddp.buckets.size(), kMostParts);
   for (size_t i = 0; i < shown; ++i) {
@@ -131,6 +132,7 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {Time(bucket.transfer_ns)}});
   }
   page.Table(rows, 2, true);
+  page.Paragraph("  ", "READY, START and END are counted from the start of the step");
   AddRest(page, ddp.buckets.size() - shown, "bucket");
   if (profile.step_ns > 0 && std::any_of(ddp.buckets.begin(), ddp.buckets.end(),
                                          [&](const DdpBucket& one) { return one.end_ns > profile.step_ns; }))
@@ -159,15 +161,15 @@ void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (!fsdp.found) return;
   page.Heading("Sharded (FSDP or ZeRO on " + CleanLine(profile.fsdp_group) + ")");
   page.Paragraph("  ", "parameters " + Bytes(fsdp.parameter_bytes) +
-                           (fsdp.parameters_known ? "" : " (from the scatters)") + ", " + Bytes(fsdp.kept_bytes) +
+                           (fsdp.parameters_known ? "" : " (from reduce_scatter)") + ", " + Bytes(fsdp.kept_bytes) +
                            " kept after the forward pass");
   page.Table({{{"PER STEP"}, {"MEASURED"}, {"THEORY"}, {"RATIO"}, {"HIDDEN"}},
-              {{"gather"},
+              {{"all_gather"},
                {Bytes(fsdp.gather_bytes)},
                {Bytes(fsdp.expected_gather_bytes)},
                {DescribeFactor(fsdp.gather_ratio)},
                {DescribeShare(fsdp.hidden_gathers)}},
-              {{"scatter"},
+              {{"reduce_scatter"},
                {Bytes(fsdp.scatter_bytes)},
                {Bytes(fsdp.expected_scatter_bytes)},
                {DescribeFactor(fsdp.scatter_ratio)},

@@ -194,8 +194,16 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
                   : "None");
     return;
   }
-  std::vector<TextRow> rows = {
-      {{"RANK"}, {"LATE BY"}, {"OF STEP"}, {"COST"}, {"95 % CI"}, {"Z"}, {"STEPS"}, {"WHEN"}, {"WHY"}, {"CONFIDENCE"}}};
+  std::vector<TextRow> rows = {{{"RANK"},
+                                {"LATE BY"},
+                                {"OF STEP"},
+                                {"COST"},
+                                {"95 % INTERVAL"},
+                                {"Z"},
+                                {"STEPS"},
+                                {"WHEN"},
+                                {"WHY"},
+                                {"CONFIDENCE"}}};
   for (const Straggler& one : profile.stragglers.stragglers)
     rows.push_back({{std::to_string(one.rank.value)},
                     {DescribeTime(static_cast<double>(one.late_ns))},

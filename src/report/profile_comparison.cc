@@ -124,13 +124,13 @@ void CompareStragglers(const StragglerReport& a, const StragglerReport& b, std::
   for (const Straggler& one : b.stragglers) {
     const Straggler* before = find(a, one.rank);
     out.push_back(name(one) + " makes the others wait in " +
-                  (before ? "both runs: it costs " + StepPercent(before->cost) + " of the step in A, " +
+                  (before ? "both runs: it costs about " + StepPercent(before->cost) + " of the step in A, " +
                                 StepPercent(one.cost) + " in B"
-                          : "B and not in A: it costs " + StepPercent(one.cost) + " of B's step"));
+                          : "B and not in A: it costs about " + StepPercent(one.cost) + " of B's step"));
   }
   for (const Straggler& one : a.stragglers)
     if (!find(b, one.rank))
-      out.push_back(name(one) + " makes the others wait in A and not in B: it costs " + StepPercent(one.cost) +
+      out.push_back(name(one) + " makes the others wait in A and not in B: it costs about " + StepPercent(one.cost) +
                     " of A's step");
 }
 

@@ -267,8 +267,9 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   if (pauses > 0)
     profile.remarks.push_back((pauses == 1 ? "1 step that is" : std::to_string(pauses) + " steps that are") +
                               std::string(" more than 5 times as long as the typical step ") +
-                              (pauses == 1 ? "is" : "are") +
-                              " not counted: probably a pause of the job, such as a checkpoint or an evaluation");
+                              (pauses == 1 ? "is" : "are") + " not counted: probably " +
+                              (pauses == 1 ? "a pause" : "pauses") +
+                              " of the job, such as a checkpoint or an evaluation");
   for (const auto& [step, length] : lengths) {
     double busy = 0;
     for (const auto& [group, sum] : steps[step]) busy = std::max(busy, sum.mean());
@@ -292,6 +293,10 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   // The same steps that a comparison of two runs tests: from the begin of one to the begin of the next.
   profile.step_ns = static_cast<int64_t>(Mean(times.values));
   profile.steps = times.values.size();
+  // Lateness is told as a share of the step that is told.
+  const auto share_of = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(profile.step_ns); };
+  for (Straggler& one : profile.stragglers.stragglers) one.share = share_of(one.late_ns);
+  for (RankLateness& one : profile.stragglers.ranks) one.share = share_of(one.mean_ns);
   if (const auto& late = profile.stragglers.stragglers;
       !late.empty() && late.front().steps == profile.stragglers.steps && late.front().steps != profile.steps)
     profile.remarks.push_back("the step time is the mean of " + std::to_string(profile.steps) +

@@ -532,11 +532,11 @@ TEST(ProfileComparison, WhoMakesTheOthersWaitInWhichRunIsTold) {
   a.stragglers.steps = b.stragglers.steps = 10;
   a.stragglers.stragglers = {{.rank = {1}, .cost = 0.12}, {.rank = {2}, .cost = 0.2}};
   b.stragglers.stragglers = {{.rank = {1}, .cost = 0.3}, {.rank = {3}, .cost = 0.41}};
-  EXPECT_EQ(
-      CompareProfiles(a, b, {}).stragglers,
-      (std::vector<std::string>{"rank 1 makes the others wait in both runs: it costs 12 % of the step in A, 30 % in B",
-                                "rank 3 makes the others wait in B and not in A: it costs 41 % of B's step",
-                                "rank 2 makes the others wait in A and not in B: it costs 20 % of A's step"}));
+  EXPECT_EQ(CompareProfiles(a, b, {}).stragglers,
+            (std::vector<std::string>{
+                "rank 1 makes the others wait in both runs: it costs about 12 % of the step in A, 30 % in B",
+                "rank 3 makes the others wait in B and not in A: it costs about 41 % of B's step",
+                "rank 2 makes the others wait in A and not in B: it costs about 20 % of A's step"}));
 }
 
 TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {

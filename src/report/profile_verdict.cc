@@ -46,7 +46,8 @@ std::string RankList(const std::vector<Straggler>& stragglers) {
 
 std::string_view OriginWords(StragglerOrigin origin) {
   switch (origin) {
-    case StragglerOrigin::unknown: return "these records do not show why";
+    case StragglerOrigin::unknown:
+      return "these records do not show why it is late; torch.profiler traces of a few steps on all ranks do";
     case StragglerOrigin::gpu_work: return "its GPU works longer: clocks, throttling, another process, or more work";
     case StragglerOrigin::host: return "its host issues work late: CPU contention, garbage collection, .item()";
     case StragglerOrigin::data_loading: return "its host waits for the next batch";
@@ -64,13 +65,23 @@ std::string OriginOf(const Straggler& one) {
   return std::string(OriginWords(one.origin));
 }
 
+bool IsIntermittentAlone(const StragglerReport& found) {
+  return found.stragglers.size() == 1 && found.stragglers.front().pattern == StragglerPattern::intermittent;
+}
+
+// "9 of 55 steps"
+std::string StepsOf(const Straggler& one) {
+  return std::to_string(one.late_steps) + " of " + std::to_string(one.steps) + " steps";
+}
+
 void AddStragglers(const ProfileReport& profile, std::vector<Advice>& out) {
   const StragglerReport& found = profile.stragglers;
   if (found.stragglers.empty()) return;
   const Straggler& worst = found.stragglers.front();
   if (worst.origin == StragglerOrigin::stage) return;  // said with the pipeline
-  out.push_back(
-      {"Bring " + RankList(found.stragglers) + " to the pace of the others", OriginOf(worst), found.cost_share, false});
+  const std::string stalls = IsIntermittentAlone(found) ? ", which stalls in " + StepsOf(worst) + "," : std::string();
+  out.push_back({"Bring " + RankList(found.stragglers) + stalls + " to the pace of the others", OriginOf(worst),
+                 found.cost_share, false});
 }
 
 void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
@@ -279,12 +290,14 @@ TimeBudget IdleOfOthers(const ProfileReport& profile) {
 void AddHost(const ProfileReport& profile, std::vector<Advice>& out) {
   const int64_t step = profile.mean.total_ns();
   const TimeBudget mean = IdleOfOthers(profile);
+  const std::string paced = profile.stragglers.stragglers.empty() ? "" : " (on the ranks that keep pace)";
   out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
-                 "the GPU is idle while the host waits for a batch", ShareOf(mean.data_wait_ns, step), true});
+                 "the GPU is idle while the host waits for a batch" + paced, ShareOf(mean.data_wait_ns, step), true});
   out.push_back({"Launch work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
-                 "the GPU is idle while the host prepares the next launch", ShareOf(mean.host_wait_ns, step), true});
+                 "the GPU is idle while the host prepares the next launch" + paced, ShareOf(mean.host_wait_ns, step),
+                 true});
   out.push_back({"Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on the GPU",
-                 "the GPU was idle although work had been issued: launch latency, waits between streams",
+                 "the GPU was idle although work had been issued: launch latency, waits between streams" + paced,
                  ShareOf(mean.launch_ns, step), true});
   out.push_back({"Copy from pinned memory with non_blocking=True", "during this time only copies run",
                  ShareOf(mean.copies_ns, step), true});
@@ -370,7 +383,8 @@ void JudgeProfile(ProfileReport& profile) {
     const bool sentences = profile.headline.find(". ") != std::string::npos;
     std::string who = RankList(late);
     if (sentences) who.front() = 'R';
-    profile.headline += (sentences ? ". " : "; ") + who + (late.size() == 1 ? " makes" : " make") + " the others wait";
+    profile.headline += (sentences ? ". " : "; ") + who + (late.size() == 1 ? " makes" : " make") + " the others wait" +
+                        (IsIntermittentAlone(profile.stragglers) ? " in " + StepsOf(late.front()) : "");
   }
   std::erase_if(advice, [](const Advice& one) { return one.gain < kMinGain; });
   std::stable_sort(advice.begin(), advice.end(), [](const Advice& a, const Advice& b) { return a.gain > b.gain; });

@@ -62,9 +62,29 @@ static void TellAssertion(const Case& facts, const std::string& who, Finding& fi
       "The GPU is not at fault: the node can be used again."};
 }
 
+// " in check_grads (buffer.py:171)"; empty: no frame of the program's own code is known.
+static std::string PlaceWords(const Event& raised) {
+  const std::string place = RaisedPlaceWords(raised);
+  return place.empty() ? "" : " in " + place;
+}
+
+// "Fix the error in check_grads (buffer.py:171)."
+static std::string PlaceToFix(const Event& raised) {
+  const std::string place = PlaceWords(raised);
+  if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
+  if (IsNativeType(raised.As<Raised>().type))
+    return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "
+           "then bt; ulimit -c unlimited lets the next one be written). PYTHONFAULTHANDLER=1 adds the Python line.";
+  if (raised.Means(Meaning::reported))
+    return "Look up the message in the documentation or the source of the program that prints it.";
+  return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
+         "and the line.";
+}
+
 // Where the error has a better answer than to look at its line.
 static void TellAdvice(const Event& event, Finding& finding) {
   if (!event.As<Raised>().refusal.empty()) finding.fix = RefusalSteps(event);
+  if (IsOfTheProgram(event) && !PlaceWords(event).empty()) finding.fix.insert(finding.fix.begin(), PlaceToFix(event));
   if (event.Means(Meaning::no_launcher))
     finding.fix = {
         "Start the program with a launcher that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT: "
@@ -108,25 +128,6 @@ static void TellLoaderWorker(const Event& event, const std::string& who, Finding
       "An exit without a signal is an error or sys.exit in the worker; its own output, above the traceback, tells it."};
 }
 
-// " in check_grads (buffer.py:171)"; empty: no frame of the program's own code is known.
-static std::string PlaceWords(const Event& raised) {
-  const std::string place = RaisedPlaceWords(raised);
-  return place.empty() ? "" : " in " + place;
-}
-
-// "Fix the error in check_grads (buffer.py:171)."
-static std::string PlaceToFix(const Event& raised) {
-  const std::string place = PlaceWords(raised);
-  if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
-  if (IsNativeType(raised.As<Raised>().type))
-    return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "
-           "then bt; ulimit -c unlimited lets the next one be written). PYTHONFAULTHANDLER=1 adds the Python line.";
-  if (raised.Means(Meaning::reported))
-    return "Look up the message in the documentation or the source of the program that prints it.";
-  return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
-         "and the line.";
-}
-
 // An error of whom is not told: the output of all ranks in one file, without names.
 static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -150,17 +151,18 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     const bool plain = IsPlainProgram(facts, event);
     const Subject subject = SubjectOf(facts.incident, event);
     // All ranks are started and built alike: which of them prints it does not matter.
-    finding.headline = refusal.empty()
-                           ? (plain             ? "the process"
-                              : subject.known() ? SubjectWords(subject)
-                                                : "a rank") +
-                                 std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
-                                 event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
-                                 (text.empty() ? "" : ": " + text) +
-                                 (plain ? "" : "; the output does not show which rank it is")
-                       : ObjectWords(event).empty()
-                           ? refusal + " (" + event.As<Raised>().type + (text.empty() ? "" : ": " + text) + ")"
-                           : RefusalWithObject(event);
+    finding.headline =
+        refusal.empty()
+            ? (plain             ? "the process"
+               : subject.known() ? SubjectWords(subject)
+                                 : "a rank") +
+                  std::string(event.Means(Meaning::reported) ? " reports " : " raised ") + event.As<Raised>().type +
+                  PlaceWords(event) + DuringWords(event.As<Raised>().during) + (text.empty() ? "" : ": " + text) +
+                  (plain ? "" : "; the output does not show which rank it is")
+        : ObjectWords(event).empty()
+            ? refusal + " (" + event.As<Raised>().type + (IsOfTheProgram(event) ? PlaceWords(event) : "") +
+                  (text.empty() ? "" : ": " + text) + ")"
+            : RefusalWithObject(event);
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
                              (plain ? "" : " (rank unknown)")));
@@ -342,7 +344,7 @@ static RuleAnswer JudgeException(const Case& facts) {
       RankWords(finding.ranks) + (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") +
       type + where + (object.empty() && !SaysAll(sample) ? DuringWords(during) : "") +
       (message.empty() ? "" : ": " + message) +
-      (many && !by_nccl && refused.empty() && !sample.Means(Meaning::of_communication)
+      (many && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication)
            ? std::string(message.ends_with('.') || message.ends_with('!') || message.ends_with('?') ? " " : ". ") +
                  "Communication is not the cause."
            : "");

@@ -165,7 +165,36 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
   return std::nullopt;
 }
 
+namespace {
+
+// From this size on the bandwidth stays below half of what smaller sizes reach: no fit of latency and bandwidth does
+// that. As many lines as there are if it does not fall.
+size_t FallOfBandwidth(const BenchmarkRun& run) {
+  double best = 0;
+  size_t from = run.lines.size();
+  for (size_t i = 0; i < run.lines.size(); ++i) {
+    const double here = BusBandwidth(run.lines[i]);
+    if (here <= 0 || (i > 0 && run.lines[i].bytes <= run.lines[i - 1].bytes)) return run.lines.size();
+    if (here < best / 2 && from == run.lines.size()) from = i;
+    if (here >= best / 2) from = run.lines.size();
+    best = std::max(best, here);
+  }
+  return from + 1 < run.lines.size() ? from : run.lines.size();  // one size alone may be chance
+}
+
+std::string FallWords(const BenchmarkRun& run) {
+  const size_t from = FallOfBandwidth(run);
+  if (from == run.lines.size()) return "";
+  double best = 0;
+  for (size_t i = 0; i < from; ++i) best = std::max(best, BusBandwidth(run.lines[i]));
+  return "; bus bandwidth falls from " + Figure(best) + " GB/s to " + Figure(BusBandwidth(run.lines.back())) +
+         " GB/s: from " + SizeWords(run.lines[from].bytes) + " on it is less than half of what smaller sizes reach";
+}
+
+}  // namespace
+
 std::string LevelWords(const BenchmarkRun& run) {
+  if (std::string fall = run.ranks == 1 ? std::string() : FallWords(run); !fall.empty()) return fall;
   if (run.ranks == 1) return "; with 1 rank the bus bandwidth is 0 by definition";
   const double best = BestBusBandwidth(run);
   if (best <= 0) return "";
@@ -191,6 +220,31 @@ std::string LevelWords(const BenchmarkRun& run) {
                            ", the largest size shown, and still rising";
 }
 
+std::optional<Finding> FindFallingBenchmark(const Incident& incident) {
+  for (const BenchmarkRun& run : incident.benchmark_runs) {
+    const std::string fall = run.ranks > 1 && run.failure.empty() ? FallWords(run) : std::string();
+    if (fall.empty()) continue;
+    const BenchmarkLine &first = run.lines[FallOfBandwidth(run)], &last = run.lines.back();
+    Finding finding;
+    finding.status = Status::slow;
+    finding.severity = Severity::warning;
+    finding.confidence = Confidence::possible;
+    finding.headline = "the benchmark (" + BenchmarkWords(run) + ") is slow for large sizes" + fall;
+    finding.explanation =
+        "The bandwidth of a healthy path rises with the size and then stays. A fall means that another path, algorithm "
+        "or protocol carries the large sizes, or that the network loses or delays packets under load.";
+    finding.evidence.push_back({first.source, "", "the first size that is slow"});
+    finding.evidence.push_back({last.source, "", "the largest size"});
+    finding.fix = {
+        "Run again with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING, and with NCCL_ALGO=Ring and NCCL_ALGO=Tree in turn: "
+        "where one of them does not fall, the choice at that size is the reason.",
+        "Run it within one node, then between two: where it only falls between nodes, look at the network under load "
+        "(dropped and paused packets: ethtool -S, perfquery; PFC and ECN on RoCE)."};
+    return finding;
+  }
+  return std::nullopt;
+}
+
 bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   if (!HoldsBenchmarksOnly(incident)) return false;
   const std::vector<BenchmarkRun>& runs = incident.benchmark_runs;
@@ -200,6 +254,7 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   if (open != runs.end() && !separate) {
     if (open->devices.empty() && open->largest_bytes < 0 && !open->lines.empty()) {
       diagnosis.headline = "Part of a benchmark's table (" + BenchmarkWords(*open) + ")" + ProgressWords(*open);
+      if (!FallWords(*open).empty()) diagnosis.status = Status::slow, diagnosis.confidence = Confidence::possible;
       diagnosis.open.push_back({"Did the benchmark finish?", "its whole output, from the command line to the summary"});
       return true;
     }

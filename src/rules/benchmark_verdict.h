@@ -27,6 +27,8 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident);
 
 // "; bus bandwidth levels off at 49.7 GB/s from 256 MiB on"; empty where nothing was measured.
 std::string LevelWords(const BenchmarkRun& run);
+// Large sizes reach less than half of what smaller ones do.
+std::optional<Finding> FindFallingBenchmark(const Incident& incident);
 
 // Where the evidence is of benchmarks and of nothing else, settles the verdict; false where it is not.
 bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis);

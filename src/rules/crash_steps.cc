@@ -159,7 +159,8 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
     case EventKind::monitored_barrier_failed: return {elsewhere};
     case EventKind::exception:
       // Of a traceback that is cut nothing but its frames is known.
-      if (told.text.empty() && told.Means(Meaning::reported) && told.library == Library::not_told)
+      if (told.text.empty() && told.Means(Meaning::reported) &&
+          (told.library == Library::not_told || (told.library == Library::server && told.rank.known())))
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
       if (auto steps = RefusalSteps(told); !steps.empty()) return steps;
       if (IsConsequence(told)) return {elsewhere};

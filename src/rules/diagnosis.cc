@@ -107,6 +107,17 @@ void AskWhichCameFirst(Diagnosis& diagnosis) {
       {"Which came first: " + first.cause + " or " + second.cause + "?", "logs with times of the processes concerned"});
 }
 
+// Two readers may have understood one line: it is cited once.
+void DropRepeatedEvidence(Finding& finding) {
+  auto& evidence = finding.evidence;
+  for (size_t i = evidence.size(); i-- > 1;)
+    if (std::any_of(evidence.begin(), evidence.begin() + static_cast<ptrdiff_t>(i), [&](const EvidenceItem& one) {
+          return one.source.line > 0 && one.source.file == evidence[i].source.file &&
+                 one.source.offset == evidence[i].source.offset && one.says == evidence[i].says;
+        }))
+      evidence.erase(evidence.begin() + static_cast<ptrdiff_t>(i));
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill) {
@@ -120,12 +131,14 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
       std::erase_if(finding.affected_ranks, [&](Rank rank) {
         return std::find(finding.ranks.begin(), finding.ranks.end(), rank) != finding.ranks.end();
       });
+      DropRepeatedEvidence(finding);
       diagnosis.findings.push_back(std::move(finding));
     }
     for (CannotTell& open : answer.open) asked.emplace_back(rule->id, std::move(open));
   }
   if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
   if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
+  if (auto falls = FindFallingBenchmark(incident)) diagnosis.findings.push_back(std::move(*falls));
   LineEvents by_line;
   for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);

@@ -89,7 +89,7 @@ const Rule kDiskFullRule = {
     "A disk or quota is full",
     "the rank's output or df -h",
     "A file could not be written because its file system has no space or no inodes left, or the user's quota is used "
-    "up. Most often it is a checkpoint, and most often only one rank writes it: the others wait for it and time out.",
+    "up. It is usually a checkpoint, which often only one rank writes: the others wait for it and time out.",
     "A full /dev/shm is a cause of its own (shared-memory-full). A job that catches the error and continues was not "
     "ended by it.",
     {"Full: df -h PATH and df -i PATH on that host; remove old checkpoints, core dumps and caches.",

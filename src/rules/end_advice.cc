@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "rules/activity_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -78,7 +79,15 @@ std::vector<std::string> EndAdvice(const Event& end) {
     return advice;
   }
   switch (code) {
-    case -11: advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps."); break;
+    case -11:
+      if (end.As<Segfault>().place.function.empty())
+        advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps.");
+      else
+        advice.push_back(
+            "The Python line only tells which call of native code failed: a core dump (ulimit -c unlimited) read with "
+            "gdb "
+            "shows the library. Try another release of it.");
+      break;
     case -4:
       advice.push_back(
           "SIGILL: the process ran into an instruction that its CPU does not have, or a library stopped itself with a "
@@ -104,12 +113,17 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case 137:
     case 255:  // not told: a kill leaves no word
       advice.front() =
-          "SIGKILL: the kernel's OOM killer is its most frequent sender. On its host: dmesg -T | grep -iE 'out of "
+          std::string(code == 255 ? "Nothing here says how it ended. A kill leaves no message of the process, and the "
+                                    "kernel's OOM killer is the most frequent reason."
+                                  : "SIGKILL: the kernel's OOM killer is its most frequent sender.") +
+          " On its host: dmesg -T | grep -iE 'out of "
           "memory|killed process'; then the memory limit of the job or container (sacct -o MaxRSS,ReqMem; kubectl "
           "describe pod; memory.events of its cgroup).";
       advice.push_back(
-          "Without an entry in the kernel log: a person or the scheduler killed it (time limit, preemption; the "
-          "scheduler's log).");
+          code == 255 ? "Without an entry there: read its own output to the end (a traceback, a segmentation fault, a "
+                        "watchdog), then the scheduler's log (time limit, preemption)."
+                      : "Without an entry in the kernel log: a person or the scheduler killed it (time limit, "
+                        "preemption; the scheduler's log).");
       break;
     case -6:
       advice.push_back("SIGABRT: read the lines before it: an assertion, an uncaught C++ exception, or a watchdog.");
@@ -151,7 +165,10 @@ std::string EndedSubjectWords(const Event& end, const Subject& subject) {
 }
 
 std::string HowItEnded(const Event& event) {
-  if (event.kind == EventKind::segfault) return "a segmentation fault";
+  if (event.kind == EventKind::segfault) {
+    const CodePlace& place = event.As<Segfault>().place;
+    return "a segmentation fault" + (place.function.empty() ? "" : " in " + CodePlaceWords(place));
+  }
   const auto& end = event.As<ProcessEnd>();
   if (end.code < 0) {
     return "signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +

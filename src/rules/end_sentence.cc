@@ -232,6 +232,9 @@ std::string EndSentence(const Case& facts, const Event& event) {
         return reason->sentence;
       if (const std::string refusal = RefusalWords(event); !refusal.empty() && IsConsequence(event))
         return refusal + " (" + raised.type + ": " + MessageWords(event.text) + ")";
+      if (event.Means(Meaning::gloo_timeout))
+        return (event.rank.known() ? who : "a process") + " waited for a peer in gloo until its time limit (" +
+               raised.type + ": " + MessageWords(event.text) + ")";
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
              (event.Means(Meaning::reported) ? " reports " : " raised ") + raised.type +

@@ -32,6 +32,24 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
     finding.fix = {"nvidia-imex-ctl -N on all hosts of the domain; the service must be up everywhere.",
                    "Give the job its channel (/dev/nvidia-caps-imex-channels/channel0).",
                    "NCCL_MNNVL_ENABLE=0 works around it."};
+  } else if (const auto& told_state = lead.As<CudaRefusal>(); told_state.fabric != FabricFault::not_started) {
+    const bool listed = told_state.fabric == FabricFault::bad_status;
+    finding.confidence = Confidence::likely;
+    if (facts.analyses.end.kind != JobEnding::crashed && facts.analyses.end.kind != JobEnding::hung)
+      finding.status = Status::degraded, finding.severity = Severity::warning;
+    finding.headline =
+        (listed ? "the GPUs are not part of a working NVLink fabric: nvidia-smi -q shows the status '" +
+                      told_state.words + "'"
+                : std::string("the driver's state of the NVLink fabric is out of date: it and the fabric manager have "
+                              "lost each other")) +
+        unknown;
+    finding.fix = {
+        "With no job on the host, restart the fabric manager (systemctl restart nvidia-fabricmanager) and reset the "
+        "GPUs (nvidia-smi -r), or reboot; nvidia-smi -q | grep -A3 Fabric must then show Completed and Success.",
+        "Compare the versions of driver, fabric manager and, between hosts, nvidia-imex: an update of one alone leaves "
+        "this behind.",
+        listed ? "If the status comes back: drain the host and have its NVSwitches and NVLinks checked."
+               : "Until then NVLink SHARP can be left out: NCCL_NVLS_ENABLE=0, NVSHMEM_DISABLE_NVLS=1."};
   } else {
     finding.headline = "CUDA cannot start" + who +
                        " (error 802, system not yet initialized): the fabric manager is not running or does not match "
@@ -50,7 +68,7 @@ extern const Rule kFabricManagerDownRule;
 const Rule kFabricManagerDownRule = {
     "fabric-manager-down",
     "The NVSwitch fabric is not ready",
-    "the ranks' output (CUDA error 802) or NCCL logs (WARN about NVLS, MNNVL)",
+    "the ranks' output (CUDA error 802), NCCL logs (WARN about NVLS, MNNVL), nvidia-smi -q or the kernel log",
     "On machines with NVSwitch, a service called the fabric manager sets up the switches. Without it, or with a "
     "version other than the driver's, CUDA does not start (error 802), or the multicast memory of NVLink SHARP cannot "
     "be "

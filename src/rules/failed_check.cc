@@ -22,15 +22,17 @@ std::vector<const Event*> ChecksOf(const Incident& incident, bool remarks) {
 
 // "GPU 6", "GPUs 1, 6", "the GPUs" where the table does not tell which.
 std::string GpuWords(const std::set<std::string>& gpus) {
+  if (gpus.contains("all")) return "all GPUs";
   if (gpus.size() != 1) return "several GPUs";
   const std::string& list = *gpus.begin();
   return list.empty() ? "the GPUs" : (list.find(',') == std::string::npos ? "GPU " : "GPUs ") + list;
 }
 
 std::vector<std::string> StepsFor(const std::set<std::string>& gpus) {
-  const bool one = gpus.size() == 1 && !gpus.begin()->empty() && gpus.begin()->find(',') == std::string::npos;
+  const bool one = gpus.size() == 1 && !gpus.contains("all") && !gpus.begin()->empty() &&
+                   gpus.begin()->find(',') == std::string::npos;
   const std::string which = one ? " -i " + *gpus.begin() : "";
-  return {"Drain the node, so that no job gets this GPU.",
+  return {one ? "Drain the node, so that no job gets this GPU." : "Drain the node, so that no job gets these GPUs.",
           "Read what the driver counts: nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT" + which +
               ", and the Xid lines of the kernel log (dmesg -T | grep Xid).",
           "Reset the GPU (nvidia-smi --gpu-reset" + which +

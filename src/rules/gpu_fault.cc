@@ -57,6 +57,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
             "Compare the driver's version with that of a healthy node: one that does not fit the card or the kernel "
             "fails in the same way.",
             "Restart the job without that node."};
+  if (lead.maker == GpuMaker::intel) return IntelSteps();
   if (lead.kind == EventKind::xid && lead.As<Xid>().number <= 0)
     return IsOfAKernel(lead) ? AmdKernelSteps() : AmdDeviceSteps();
   if (lead.kind == EventKind::xid) {
@@ -301,9 +302,9 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
   std::string what(WordOf(*lead));
   const auto& fault = lead->As<Xid>();
   if (lead->kind == EventKind::xid) {
-    what = fault.number > 0 ? "Xid " + std::to_string(fault.number)
-                            : (fault.words.empty() ? "a fault or reset" : fault.words) + " (amdgpu)";
-    if (const XidMeaning* entry = FindXid(fault.number)) what += " (" + std::string(entry->name) + ")";
+    what = fault.words.empty() ? "Xid " + std::to_string(fault.number) : fault.words;
+    if (const XidMeaning* entry = fault.words.empty() ? FindXid(fault.number) : nullptr)
+      what += " (" + std::string(entry->name) + ")";
     what += OtherToldXids(facts.incident, *lead);
   } else if (lead->kind == EventKind::nvlink_error) {
     what = fault.number >= 0 ? "SXid " + std::to_string(fault.number) + " (NVSwitch error)" : "an NVLink error";
@@ -353,8 +354,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   finding.fix =
       reason && reason->kind == EventKind::pcie_error ? LostLinkSteps(*reason) : GpuAdvice(facts.incident, *lead);
-  if (MakerOfGpus(facts.incident, *lead) == GpuMaker::amd || (lead->kind == EventKind::xid && fault.number == 0))
-    SayOfAmd(finding);
+  if (MakerOfGpus(facts.incident, *lead) == GpuMaker::amd) SayOfAmd(finding);
   if (lead->maker == GpuMaker::google) SayOfTpu(finding);
   // What makes it a hang, where only the fault itself is told so far.
   if (const Event* told = facts.analyses.end.told; finding.status == Status::hang && finding.ranks.empty() && told &&

@@ -28,6 +28,16 @@ std::vector<std::string> AmdDeviceSteps() {
       "AMD_SERIALIZE_KERNEL=3."};
 }
 
+std::vector<std::string> IntelSteps() {
+  return {
+      "Read what the kernel log says before it (dmesg -T | grep -E 'xe |i915 '), and look at xpu-smi diag and xpu-smi "
+      "health for the state of the GPU.",
+      "If every run stops at the same collective or kernel: test with another release of oneCCL and of the driver, and "
+      "with another algorithm (CCL_ALLREDUCE=ring).",
+      "Reboot the node, since the GPU may not come back by itself; if different programs fail on the same GPU, have it "
+      "checked."};
+}
+
 std::vector<std::string> TpuSteps() {
   return {
       "Find the first worker that reports it (the logs of all workers, by time): the chip is named as host and place "

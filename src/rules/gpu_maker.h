@@ -17,6 +17,7 @@ std::vector<std::string> AmdKernelSteps();
 // ... a device that the driver had to reset, ...
 std::vector<std::string> AmdDeviceSteps();
 // ... and on TPUs.
+std::vector<std::string> IntelSteps();
 std::vector<std::string> TpuSteps();
 // "GPU", or "TPU" where the messages are of one.
 std::string DeviceWord(GpuMaker maker);

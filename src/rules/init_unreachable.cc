@@ -308,12 +308,16 @@ const Rule kInitUnreachableRule = {
     "init-unreachable",
     "A peer's address cannot be reached",
     "NCCL logs (WARN about connect) or the ranks' exceptions",
-    "Setup traffic does not get through: a firewall, a wrong interface (docker0, virbr, an interface without route to "
-    "the other hosts), or the peer's process is gone.",
+    "Setup traffic does not get through: a wrong address or port of the rendezvous, a firewall, a wrong interface "
+    "(docker0, virbr, an interface without a route to the other hosts), or the peer's process is gone.",
     "'Connection refused' means that nothing listens there (dead process, wrong host); 'no route' and timeouts point "
     "to routing or a firewall. A missing rank gives no connection error.",
-    {"From the host that reports it: ping and nc -zv to the address in the message.",
-     "Set NCCL_SOCKET_IFNAME to the interface that connects the hosts; compare the addresses in the 'Bootstrap: Using' "
+    {"Where the store or the rendezvous does not answer: MASTER_ADDR and MASTER_PORT, or --rdzv-endpoint, must be "
+     "those "
+     "of rank 0's host on all nodes, and rank 0 must have started.",
+     "From the host that reports it: ping and nc -zv to the address in the message.",
+     "Set NCCL_SOCKET_IFNAME (GLOO_SOCKET_IFNAME for gloo) to the interface that connects the hosts; compare the "
+     "addresses in the 'Bootstrap: Using' "
      "lines of all hosts.",
      "Open the ports between the nodes (NCCL uses ephemeral ports)."},
     {"Test the network between all pairs of nodes before long jobs."},

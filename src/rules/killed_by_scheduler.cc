@@ -105,6 +105,7 @@ std::string KillWords(const Incident& incident, const Event& kill) {
     case SchedulerKill::unkillable:
       return "Slurm could not end the step" + (KillerOf(kill).empty() ? std::string() : " on " + KillerOf(kill)) +
              ": its processes did not react to SIGKILL, so they are blocked inside the kernel";
+    case SchedulerKill::limit: return KillerOf(kill) + " ended the job at its limit of " + kill.As<OutsideEnd>().use;
     case SchedulerKill::signal: break;
   }
   if (KillerOf(kill) == "SIGHUP")
@@ -127,6 +128,11 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
     case SchedulerKill::time_limit:
       return {"Ask for more time (" + std::string(words.time) + "), or save checkpoints and continue in a new job.",
               "If the job should have been done by then: check its steps per second, and whether it stalled."};
+    case SchedulerKill::limit:
+      return {
+          "Ask for a higher limit, or start fewer threads and processes: data loader workers, OMP_NUM_THREADS, "
+          "tokenizer threads.",
+          record};
     case SchedulerKill::unkillable:
       return {
           "Look at the node's kernel log for tasks that are blocked (dmesg -T | grep 'blocked for more than') and "
@@ -136,7 +142,7 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
     case SchedulerKill::evicted:
       return {KillerOf(kill) == "memory"
                   ? "Set the pod's memory request to what it uses: kubectl describe pod, kubectl top pod."
-              : KillerOf(kill) == "ephemeral-storage"
+              : KillerOf(kill) == "ephemeral-storage" || KillerOf(kill) == "disk space"
                   ? "Write checkpoints and caches to a volume, or raise the ephemeral-storage request."
                   : "See why: kubectl describe pod POD, kubectl get events --sort-by=.lastTimestamp.",
               "Start again from the last checkpoint."};

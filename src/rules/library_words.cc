@@ -102,6 +102,14 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
 }
 
 std::vector<std::string> LibraryHangSteps(const Event& told) {
+  if (told.library == Library::nvshmem)
+    return {
+        "See whether every rank of the job calls dispatch and combine equally often, also one without a request or a "
+        "token of its own: a rank that leaves out the call, or has ended, keeps the others waiting.",
+        "If all call it: check the path between the hosts alone, with the test of the library (DeepEP's "
+        "test_internode.py, NVSHMEM's perftest) and with ib_write_bw between the adapters that are used.",
+        "NVSHMEM_DEBUG=INFO shows the adapters; on RoCE compare NVSHMEM_IB_GID_INDEX and NVSHMEM_IB_TRAFFIC_CLASS with "
+        "what works for NCCL."};
   if (told.library != Library::hccl) return {};
   // HCCL counts it within its group.
   const std::string awaited = told.peer.known() ? "rank " + std::to_string(told.peer.value) + " of that group" : "";

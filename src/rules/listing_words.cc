@@ -29,8 +29,25 @@ std::string Listed(size_t count, std::string_view what) {
                       : "all " + std::to_string(count) + " " + std::string(what) + "s listed";
 }
 
+// "none of the 36 NVLink links listed is active": so it is on cards that nothing connects, and where a fabric is down.
+std::string NvlinkWords(const Incident& incident) {
+  size_t active = 0, links = 0;
+  for (const Event& event : incident.events) {
+    const auto& port = event.As<PortState>();
+    if (event.kind != EventKind::port_state) continue;
+    if (!port.nvlink) return "";
+    ++links;
+    active += port.health == PortHealth::active;
+  }
+  if (links == 0 || (active > 0 && active < links)) return "";
+  if (active > 0) return Listed(links, "NVLink link") + (links == 1 ? " is active" : " are active");
+  return "none of the NVLink links listed is active; that is normal where no bridge or NVSwitch connects the GPUs, and "
+         "otherwise the fabric manager or the fabric is at fault";
+}
+
 // "4 links are active, at 4X 25.78125 Gbps"
 std::string ActiveWords(const Incident& incident) {
+  if (std::string words = NvlinkWords(incident); !words.empty()) return words;
   size_t links = 0, ports = 0;
   std::set<std::string> speeds;
   for (const Event& event : incident.events) {
@@ -64,6 +81,15 @@ std::string LoadWords(const Incident& incident) {
          " % utilization";
 }
 
+// What is worth saying of GPUs although nobody says that the job hangs: one that is idle while all others are busy
+// included.
+GpuLoadView OddLoads(const Incident& incident) {
+  GpuLoadView odd = ReadGpuLoads(incident, false);
+  if (!odd.words.empty()) return odd;
+  GpuLoadView waiting = ReadGpuLoads(incident, true);
+  return waiting.idle.empty() ? odd : waiting;
+}
+
 }  // namespace
 
 bool HoldsListingsOnly(const Incident& incident) {
@@ -73,14 +99,17 @@ bool HoldsListingsOnly(const Incident& incident) {
 }
 
 bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis) {
-  return HoldsListingsOnly(incident) && diagnosis.findings.empty() && ReadGpuLoads(incident, false).words.empty() &&
+  const bool inactive = std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::port_state && event.As<PortState>().health != PortHealth::active;
+  });
+  return HoldsListingsOnly(incident) && !inactive && diagnosis.findings.empty() && OddLoads(incident).words.empty() &&
          !ListingWords(incident, diagnosis).empty();
 }
 
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
   if (!HoldsListingsOnly(incident)) return "";
   if (!diagnosis.findings.empty()) return diagnosis.findings[0].headline;
-  const GpuLoadView odd = ReadGpuLoads(incident, false);
+  const GpuLoadView odd = OddLoads(incident);
   std::string words = odd.words;
   if (words.empty()) words = LoadWords(incident);
   const auto add = [&](const std::string& more) {

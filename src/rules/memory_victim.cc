@@ -5,13 +5,15 @@ namespace tacet {
 
 bool NamesVictim(const Event& kill) {
   const MemoryVictim& victim = kill.As<OomKill>().victim;
-  return kill.kind == EventKind::oom_kill && (victim.by_ray || !victim.who.empty());
+  return kill.kind == EventKind::oom_kill && (victim.by == MemoryKiller::ray || !victim.who.empty());
 }
 
 std::string VictimSentence(const Event& kill) {
   const MemoryVictim& victim = kill.As<OomKill>().victim;
   const std::string place = victim.host.empty() ? "" : " on " + victim.host;
-  if (!victim.by_ray)
+  if (victim.by == MemoryKiller::systemd)
+    return "the processes of " + victim.who + " were killed for lack of memory (by systemd-oomd, or by the kernel)";
+  if (victim.by != MemoryKiller::ray)
     return "Kubernetes killed pod " + victim.who + place + " for lack of memory (OOMKilled" +
            (victim.amount.empty() ? ")" : "; its limit is " + victim.amount + ")");
   return "Ray's memory monitor killed " + (victim.who.empty() ? "a worker" : "actor " + victim.who) +
@@ -20,7 +22,15 @@ std::string VictimSentence(const Event& kill) {
 }
 
 std::vector<std::string> VictimSteps(const Event& kill) {
-  if (kill.As<OomKill>().victim.by_ray)
+  if (kill.As<OomKill>().victim.by == MemoryKiller::systemd)
+    return {
+        "See what grew: journalctl -u systemd-oomd, systemctl status of the unit (Memory, and its limit MemoryMax), "
+        "and what each rank keeps in host memory (data loader workers, cached datasets, pinned buffers).",
+        "systemd-oomd kills a whole unit once memory is short for some seconds, a login session with all that runs in "
+        "it included: run the job in a unit of its own (systemd-run --scope -p ManagedOOMMemoryPressure=auto), or "
+        "through the scheduler.",
+        "Lower the use, or add memory or swap: otherwise the kernel kills next."};
+  if (kill.As<OomKill>().victim.by == MemoryKiller::ray)
     return {
         "Look at what fills the host memory of that node: offloaded optimizer states and parameters, pinned buffers, "
         "Ray's object store, data loaders, checkpoint copies. Put fewer workers on the node, or offload less.",

@@ -38,13 +38,14 @@ bool SpeaksOfNetwork(const Event& event) {
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
   return IsOwnPort(event) || warning.id == "net-peer-unresponsive" || warning.id == "ib-modify-qp-failed" ||
          warning.id == "net-plugin-failed" || warning.id == "net-plugin-timeout" || warning.id == "ucx-failed" ||
-         warning.id == "net-device-setup-failed";
+         warning.id == "transfer-failed" || warning.id == "net-device-setup-failed";
 }
 
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
 bool IsNoAnswer(const Event& event) {
   constexpr int64_t kRetriesExceeded = 12;
-  return (IsWarning(event, "ib-completion-error") || IsWarning(event, "ucx-failed")) &&
+  return (IsWarning(event, "ib-completion-error") || IsWarning(event, "ucx-failed") ||
+          IsWarning(event, "transfer-failed")) &&
          event.As<Warning>().number == kRetriesExceeded;
 }
 
@@ -226,6 +227,12 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
         "If both are healthy and the fabric is only slow to answer: raise UCX_RC_TIMEOUT. UCX_RC_RETRY_COUNT cannot be "
         "raised: it is 7 by default, which is the most that InfiniBand allows."};
+  if (IsWarning(lead, "transfer-failed"))
+    return {"Look at the peer's output: a process that has ended gives the same error on its peers.",
+            "Test the two adapters that the line names (local_nic, peer_nic) against each other: ib_write_bw -d DEVICE "
+            "between the hosts. Where every adapter is on a network of its own, name only pairs that reach each other "
+            "(device_name of the transfer engine).",
+            "On RoCE: the GID index must name a routable address (show_gids); MC_GID_INDEX sets it."};
   if (IsNoAnswer(lead))
     return {
         "Look at the peer first: whether its process still runs, and what it wrote last. A process that has ended "

@@ -126,7 +126,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
                             ? nullptr
                             : UnreadErrorBefore(facts.incident, told);
   const bool cut = told && told->kind == EventKind::exception && told->text.empty() && told->Means(Meaning::reported) &&
-                   told->library == Library::not_told;
+                   (told->library == Library::not_told || (told->library == Library::server && told->rank.known()));
   if (cut)
     diagnosis.headline += "; the traceback is cut before its last line, which names the error";
   else if (stopped)

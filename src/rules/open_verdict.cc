@@ -21,6 +21,7 @@
 #include "rules/open_crash.h"
 #include "rules/open_finding.h"
 #include "rules/outline_words.h"
+#include "rules/ras_lead.h"
 #include "rules/stack_words.h"
 #include "rules/timeout_words.h"
 #include "rules/told_hang.h"
@@ -133,7 +134,9 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
     return;
   }
   // A watchdog that fired has ended its process.
-  const bool over = IsGone(facts) || (end.told && end.told->kind == EventKind::watchdog_timeout);
+  const bool over =
+      IsGone(facts) ||
+      (end.told && (end.told->kind == EventKind::watchdog_timeout || end.told->kind == EventKind::exception));
   diagnosis.headline = over ? "the job hung" : "the job hangs";
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
@@ -269,8 +272,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }
-  if (diagnosis.headline.empty() && !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
-      !QuoteUnreadError(facts, diagnosis))
+  if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !QuoteUnknownWarning(facts, diagnosis) &&
+      !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);

@@ -159,6 +159,34 @@ void JudgeNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
   }
 }
 
+// The links of one GPU alone: there is nothing to compare with, and a part of them that is inactive is worth a note.
+void NoteNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
+  std::map<std::string, HostPorts> gpus;
+  for (const auto& [number, ports] : links) {
+    for (const Event* event : ports.bad) gpus[event->As<PortState>().device].bad.push_back(event);
+    for (const Event* event : ports.good) gpus[event->As<PortState>().device].good.push_back(event);
+  }
+  if (gpus.size() != 1) return;
+  const auto& [gpu, ports] = *gpus.begin();
+  if (ports.bad.empty() || ports.good.empty()) return;
+  Finding finding;
+  finding.cause = "port-not-active";
+  finding.severity = Severity::note;
+  finding.status = Status::healthy;
+  finding.confidence = Confidence::certain;
+  finding.headline = std::to_string(ports.bad.size()) + " of the " +
+                     std::to_string(ports.bad.size() + ports.good.size()) + " NVLink links of " + gpu +
+                     (ports.bad.size() == 1 ? " is inactive" : " are inactive") +
+                     "; that is a fault where the other GPUs of the host have them";
+  for (const Event* event : ports.bad)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of this link"));
+  finding.fix = {
+      "Compare with the other GPUs, and with another host of the same kind: nvidia-smi nvlink -s, nvidia-smi topo -m.",
+      "If it should be active: dmesg -T | grep -iE 'xid|nvlink|nvswitch', nvidia-smi nvlink -e, and the state of the "
+      "fabric manager (systemctl status nvidia-fabricmanager)."};
+  answer.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 static RuleAnswer JudgePortNotActive(const Case& facts) {
@@ -170,7 +198,11 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
       HostPorts& ports = links[port.host][port.port];
       (IsBad(port) ? ports.bad : ports.good).push_back(&event);
     }
-  for (const auto& [host, of_host] : links) JudgeNvlinks(of_host, answer);
+  for (const auto& [host, of_host] : links) {
+    const size_t before = answer.findings.size();
+    JudgeNvlinks(of_host, answer);
+    if (answer.findings.size() == before) NoteNvlinks(of_host, answer);
+  }
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::port_state && !event.As<PortState>().nvlink) {
       HostPorts& host = hosts[event.As<PortState>().host];

@@ -74,7 +74,8 @@ bool IsCleanUp(const Event& event, const Case& facts) {
   if (!IsFirstHandEnd(event)) return !PeersLostItFirst(event, facts);
   const Outcome& outcome = analyses.outcome;
   for (const Event* first : {outcome.first_failure, outcome.first_timeout, outcome.first_end})
-    if (first && first->rank != event.rank && CameBefore(*first, event)) return true;
+    if (first && (first->rank != event.rank || first == outcome.first_timeout) && CameBefore(*first, event))
+      return true;
   return CodeOf(event) == -9 &&
          std::any_of(analyses.life.ranks.begin(), analyses.life.ranks.end(), [&](const auto& one) {
            const RankLife& life = one.second;

@@ -75,6 +75,9 @@ std::string ToldOperationWords(const Case& facts) {
 
 // The one in which all watchdogs that report a timeout were waiting.
 std::optional<OperationRef> ToldOperation(const Incident& incident) {
+  // A desync report counts in its own way, and names the call that was not joined.
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::desync_report && event.seq >= 0 && event.op == OpKind::unknown) return std::nullopt;
   const TimeoutCensus census = CountTimeouts(incident);
   if (!census || census.calls.size() != 1 || census.calls[0].op == OpKind::unknown) return std::nullopt;
   return OperationRef{census.calls[0].op, census.calls[0].seq, -1};

@@ -180,6 +180,17 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
   finding.headline =
       "The text around the log says that the loss or the gradients are NaN or infinite; no line of a log shows since "
       "when, or on which rank";
+  // One value that is not finite proves nothing by itself; here it shows since when.
+  for (const TrainingRecord& record : facts.incident.training)
+    for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
+      if (value->run > 0 && finding.evidence.empty()) {
+        finding = ValueFinding({&record, value, name});
+        finding.cause = "training-not-finite";
+        finding.status = Status::corrupt;
+        finding.severity = Severity::warning;
+        finding.confidence = Confidence::likely;
+        finding.headline += "; the text around the log says that it stays so";
+      }
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
   answer.open.push_back({"Since which step, and on which rank first?",
                          "the lines with loss and gradient norm of every rank, from the last good step on"});

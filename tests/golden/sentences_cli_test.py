@@ -149,7 +149,7 @@ class Sentences(unittest.TestCase):
         self.says("wild/setup/torchrun_without_script.txt", "refused its command line: torchrun: error: the following arguments")
 
     def test_the_frame_in_the_users_own_code_is_named(self):
-        self.says("wild/last_lines/shape_error_before_summary.txt", "raised RuntimeError in forward (patch.py:61)",
+        self.says("wild/last_lines/shape_error_before_summary.txt", "RuntimeError in forward (patch.py:61)",
                   "Fix the error in forward (patch.py:61), the last frame in the program's own code")
 
     def test_advice_fits_the_component_and_the_library(self):

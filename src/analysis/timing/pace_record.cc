@@ -151,7 +151,9 @@ void PaceRecord::NumberOperations() {
   for (size_t i = 0; i < reached.size(); ++i) {
     for (const PaceOp& op : ops_.at(reached[i])) {
       if (op.number == kUnnumbered) continue;
+      const bool first = of_round[op.round] == kUnnumbered;
       of_round[op.round] = op.number;
+      if (!first) continue;  // another member has named all of them
       for (const RoundMember& m : rounds_[op.round]->members)
         if (known.insert(m.rank).second) reached.push_back(m.rank);
     }

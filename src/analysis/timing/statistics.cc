@@ -194,8 +194,8 @@ LinearFit FitLine(std::span<const double> x, std::span<const double> y, std::spa
 }
 
 LinearFit FitLineRobustly(std::span<const double> x, std::span<const double> y) {
-  // All pairs of up to 300 points; of more, evenly chosen ones: the median hardly moves.
-  const size_t stride = std::max<size_t>(1, x.size() / 300);
+  // All pairs of up to 160 points; of more, evenly chosen ones: the median hardly moves, and pairs are many.
+  const size_t stride = std::max<size_t>(1, (x.size() + 159) / 160);
   std::vector<double> slopes;
   for (size_t i = 0; i < x.size(); i += stride)
     for (size_t j = i + stride; j < x.size(); j += stride)

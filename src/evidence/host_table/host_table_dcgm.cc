@@ -26,9 +26,11 @@ bool IsOfDevice(std::string_view test) {
   return std::find(std::begin(kTests), std::end(kTests), test) != std::end(kTests);
 }
 
-// "1, 6" of "GPU0: Pass GPU1: Fail GPU6: Fail", and of "Fail - GPUs: 1, 6"; empty where none is named.
+// "1, 6" of "GPU0: Pass GPU1: Fail GPU6: Fail", and of "Fail - GPUs: 1, 6"; "all" of "Fail - All"; empty where none is
+// named.
 std::string FailedGpus(std::string_view result) {
   std::string gpus;
+  if (result.starts_with("Fail - All")) return "all";
   if (auto list = After(result, "GPU: ")) return std::string(Trim(*list));
   if (auto list = After(result, "GPUs: ")) return std::string(Trim(*list));
   for (size_t at = result.find("GPU"); at != std::string_view::npos; at = result.find("GPU", at + 1)) {
@@ -52,25 +54,34 @@ std::string GpuOfRemark(std::string_view text) {
 
 }  // namespace
 
+// +-----  Integration  -------+------------------------------------------------+
+// |-----  Deployment  --------+------------------------------------------------|
+static bool IsSection(std::string_view line) {
+  if (!line.starts_with("+-----  ") && !line.starts_with("|-----  ")) return false;
+  return ContainsAny(line,
+                     {"-  Metadata  -", "-  Deployment  -", "-  Integration  -", "-  Hardware  -", "-  Stress  -"});
+}
+
 bool DcgmTable::IsHead(std::string_view line) {
+  if (IsSection(Trim(line))) return true;  // the head of the table was not pasted
   std::array<std::string_view, 2> cells;
   return TakeTwoCells(Trim(line), cells) && cells[0] == "Diagnostic" && cells[1] == "Result";
 }
 
 bool DcgmTable::TakeHead(std::string_view line) {
-  if (!IsHead(line)) return false;
+  if (!IsHead(line) || (inside_ && IsSection(Trim(line)))) return false;
   inside_ = true;
-  of_setup_ = failed_ = false;
+  of_setup_ = Contains(line, "-  Deployment  -");
+  failed_ = false;
   test_.clear();
   return true;
 }
 
 bool DcgmTable::TakeRow(std::string_view line, GpuCheck& check, bool& about) {
   if (!inside_) return false;
-  if (line.starts_with('+')) return true;
-  // |-----  Deployment  --------+------------------------------------------------|
-  if (line.starts_with("|---")) {
-    of_setup_ = Contains(line, " Deployment ");
+  if (line.starts_with('+') && !IsSection(line)) return true;
+  if (line.starts_with("|---") || IsSection(line)) {
+    of_setup_ = Contains(line, "-  Deployment  -");
     test_.clear();
     failed_ = false;
     return true;

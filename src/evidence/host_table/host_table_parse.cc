@@ -267,7 +267,7 @@ class HostReader {
       host_ = host;
       return true;
     }
-    if (TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
+    if (TakeFabric(text) || TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
     if (ListedNodes state;
         TakePartition(text, state) || TakeProlog(text, state) || (reasons_ && TakeReason(text, state)))
       return AddNode(std::move(state));
@@ -275,6 +275,24 @@ class HostReader {
     if (text.starts_with("PARTITION ") && Contains(text, "NODELIST")) return true;
     inodes_ = text.starts_with("Filesystem") ? Contains(text, "IUse%") : inodes_;
     return text.starts_with("Filesystem") && Contains(text, "Mounted on");
+  }
+
+  //     Fabric
+  //         State                             : Completed
+  //         Status                            : Insufficient Resources
+  // Of the lines below the heading the status alone tells whether the GPU can use it; "In Progress" may still change.
+  bool TakeFabric(std::string_view text) {
+    if (text == "Fabric") return fabric_ = true;
+    if (!fabric_) return false;
+    const size_t colon = text.find(" : ");
+    const std::string_view key = Trim(text.substr(0, colon));
+    if (colon == std::string_view::npos || (key != "State" && key != "Status")) return fabric_ = false;
+    const std::string_view value = Trim(text.substr(colon + 3));
+    if (key == "State") return fabric_ = value == "Completed", true;
+    fabric_ = false;
+    if (value != "Success" && value != "N/A" && !value.empty() && value.size() < 80 && out_.fabrics.size() < kMostRows)
+      out_.fabrics.push_back({place_, std::string(value)});
+    return true;
   }
 
   bool TakeCheck(std::string_view text) {
@@ -365,6 +383,7 @@ class HostReader {
   std::string pci_;   // of the GPU in the row before
   int32_t gpu_ = -1;  // whose load the next row of the table shows
   bool inodes_ = false, reasons_ = false;
+  bool fabric_ = false;  // below the heading of nvidia-smi -q
 };
 
 }  // namespace
@@ -378,6 +397,7 @@ bool IsHostLine(std::string_view line) {
   bool of_interest = false;
   if (text.starts_with("| NVIDIA-SMI ") || TakeSpace(text, use, of_interest) || TakeGpustat(text, load)) return true;
   if (SmiCsv::IsHead(text) || DcgmTable::IsHead(text)) return true;
+  if (text.starts_with("CliqueId ") && Contains(text, " : ")) return true;  // of nvidia-smi -q
   std::array<std::string_view, 3> cells;
   if (text.starts_with('|') && TakeCells(text, cells) && GpuOfHead(cells)) return true;
   return TakePartition(text, state) || TakeProlog(text, state) ||

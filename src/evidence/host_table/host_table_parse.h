@@ -36,7 +36,13 @@ struct CheckRow : RowPlace {
   GpuCheck check;
 };
 
+// The fabric's status in nvidia-smi -q, where it is not "Success".
+struct FabricRow : RowPlace {
+  std::string status;
+};
+
 struct HostTable {
+  std::vector<FabricRow> fabrics;
   std::vector<GpuRow> gpus;
   std::vector<BrokenGpuRow> broken;
   std::vector<SpaceRow> spaces;

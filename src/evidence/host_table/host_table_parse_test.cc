@@ -140,6 +140,18 @@ TEST(HostTable, ReadsWhichTestOfDcgmFailedOnWhichGpu) {
   EXPECT_EQ(table.not_understood, 0u);
 }
 
+TEST(HostTable, AStatusOfTheFabricOtherThanSuccessIsKept) {
+  const auto read = [](const std::string& state, const std::string& status) {
+    return ParseHostTable("    Fabric\n        State                : " + state +
+                          "\n        Status               : " + status + "\n        CliqueId             : 0\n")
+        .fabrics;
+  };
+  ASSERT_EQ(read("Completed", "Insufficient Resources").size(), 1u);
+  EXPECT_EQ(read("Completed", "Insufficient Resources")[0].status, "Insufficient Resources");
+  EXPECT_TRUE(read("Completed", "Success").empty());
+  EXPECT_TRUE(read("In Progress", "N/A").empty()) << "it may still become ready";
+}
+
 TEST(HostTable, ReadsTheRowsOfSingleGpusBelowATestOfDcgm) {
   const HostTable table = ParseHostTable(std::string(kHeadOfDiag) +
                                          "|-----  Hardware  ----------+----------------------------|\n"

@@ -183,7 +183,9 @@ KernelMessage ParseNvlink(std::string_view message, KernelRecord* out) {
   if (!HasAnyCase(message, "nvlink") ||
       !(HasAnyCase(message, "error") || HasAnyCase(message, "fail") || HasAnyCase(message, "fatal")))
     return KernelMessage::nothing;
-  out->kind = Kind::nvlink_error;
+  // NVRM: ... NVLink fabric state cached by the driver is out of sync [NV_ERR_FABRIC_STATE_OUT_OF_SYNC] ...
+  // No link is broken: the driver and the fabric manager have lost each other.
+  out->kind = Contains(message, "NV_ERR_FABRIC_STATE_OUT_OF_SYNC") ? Kind::fabric_stale : Kind::nvlink_error;
   out->text = message;
   out->subject = LastPciAddress(message);
   return KernelMessage::record;

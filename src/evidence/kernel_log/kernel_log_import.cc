@@ -23,6 +23,7 @@ EventKind KindOf(KernelRecord::Kind kind) {
     case KernelRecord::Kind::rdma_failed: return EventKind::rdma_failed;
     case KernelRecord::Kind::storage_lost: return EventKind::storage_lost;
     case KernelRecord::Kind::storage_back: return EventKind::storage_back;
+    case KernelRecord::Kind::fabric_stale: return EventKind::fabric_down;
   }
   return EventKind::xid;
 }
@@ -61,6 +62,7 @@ EventDetail DetailOf(const KernelRecord& record) {
     case KernelRecord::Kind::storage_lost:
     case KernelRecord::Kind::storage_back:
       return StorageLoss{std::string(record.cgroup), subject, std::string(record.process), record.value == 1};
+    case KernelRecord::Kind::fabric_stale: return CudaRefusal{"", FabricFault::out_of_sync};
     case KernelRecord::Kind::rdma_failed: return RdmaFailure{RdmaFault::queues, false, subject, record.value, false};
   }
   return {};

@@ -38,6 +38,28 @@ TEST(KernelLostGpu, ALaterFaultIsNotGivenTheDeviceOfAnEarlierLine) {
   EXPECT_EQ(later.events[0].As<Xid>().pci, "");
 }
 
+TEST(KernelGpu, IntelsDriversTellOfAJobThatTimedOutAndWhose) {
+  const Fragment lost = ReadKernel(
+      "[ 5120.660211] xe 0000:18:00.0: [drm] GT0: Timedout job: seqno=4294967180, guc_id=4, flags=0x0 in python3 "
+      "[30117]\n");
+  ASSERT_EQ(lost.events.size(), 1u);
+  EXPECT_EQ(lost.events[0].kind, EventKind::xid);
+  EXPECT_EQ(lost.events[0].As<Xid>().pci, "0000:18:00");
+  EXPECT_EQ(lost.events[0].As<Xid>().process, "python3");
+  EXPECT_EQ(lost.events[0].pid, 30117);
+  EXPECT_TRUE(
+      ReadKernel("[    4.301772] xe 0000:18:00.0: [drm] Using GuC firmware from xe/bmg_guc_70.bin\n").events.empty());
+}
+
+TEST(KernelGpu, AFabricThatIsOutOfSyncIsNoBrokenLink) {
+  const Fragment stale = ReadKernel(
+      "[61.118831] NVRM: nvCheckOkFailedNoLog: Check failed: NVLink fabric state cached by the driver is out of sync "
+      "[NV_ERR_FABRIC_STATE_OUT_OF_SYNC] (0x00000087) returned from status @ mem_multicast_fabric.c:2917\n");
+  ASSERT_EQ(stale.events.size(), 1u);
+  EXPECT_EQ(stale.events[0].kind, EventKind::fabric_down);
+  EXPECT_EQ(stale.events[0].As<CudaRefusal>().fabric, FabricFault::out_of_sync);
+}
+
 TEST(KernelAdapter, ACommandThatItsDriverRefusesIsReadWithItsDevice) {
   const Fragment refused = ReadKernel(
       "[ 9021.440102] infiniband efa_1: Failed to process command ALLOC_PD (opcode 14) comp_status 1 err -12\n"

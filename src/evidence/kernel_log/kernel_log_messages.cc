@@ -142,7 +142,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
     }
     return KernelMessage::context;
   }
-  if (!reset && !fault && !ring) return KernelMessage::nothing;
+  // amdgpu: sq_intr: error, detail 0x00000000, type 1, sh 1, priv 1, wave_id 4, simd_id 0, wgp_id 0
+  // A wave stopped at an error: the kernel that ran is at fault, or the device.
+  const bool wave = message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ");
+  if (!reset && !fault && !ring && !wave) return KernelMessage::nothing;
   out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words
   out->value = 0;
   if (message.starts_with("amdgpu ")) {
@@ -152,6 +155,30 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   if (const auto pid = IntAfter(message, " pid "); fault && pid && *pid > 0) {
     out->pid = *pid;
     if (const auto whose = After(message, " for process ")) out->process = whose->substr(0, whose->find(" pid "));
+  }
+  return KernelMessage::record;
+}
+
+// xe 0000:03:00.0: [drm] GT0: Timedout job: seqno=4294967169, lrc_seqno=4294967169, guc_id=9, flags=0x0 in python3
+// [8231]
+// xe 0000:03:00.0: [drm] GT0: Engine reset: engine_class=ccs, logical_mask: 0x1, guc_id=9
+// i915 0000:3a:00.0: [drm] GPU HANG: ecode 12:10:85def5fa, in python3 [48211]
+KernelMessage ParseIntelGpu(std::string_view message, KernelRecord* out) {
+  std::string_view rest = message;
+  if (!TakeLiteral(rest, "xe ") && !TakeLiteral(rest, "i915 ")) return KernelMessage::nothing;
+  if (rest.size() < 12 || rest[4] != ':' || rest[7] != ':') return KernelMessage::nothing;
+  const bool job = Contains(rest, "Timedout job"), hang = Contains(rest, "GPU HANG");
+  if (!job && !hang && !Contains(rest, "Engine reset: ") && !Contains(rest, "device wedged"))
+    return KernelMessage::context;
+  out->kind = Kind::xid;  // without a number: the driver's own words
+  out->value = 0;
+  out->text = message;
+  out->subject = GpuAddress(rest.substr(0, rest.find(": ")));
+  if (const size_t in = rest.rfind(" in "); (job || hang) && in != std::string_view::npos) {
+    std::string_view whose = Trim(rest.substr(in + 4));
+    const size_t open = whose.rfind(" [");
+    std::string_view digits = open == std::string_view::npos ? std::string_view() : whose.substr(open + 2);
+    if (TakeNumber(digits, &out->pid) && out->pid > 0) out->process = whose.substr(0, open);
   }
   return KernelMessage::record;
 }
@@ -183,6 +210,14 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
     out->kind = Kind::xid;  // without a number: the driver's own words
     out->value = 0;
     out->subject = address ? GpuAddress(address->substr(0, address->find(": "))) : std::string_view();
+    return KernelMessage::record;
+  }
+  // NVRM: GPU6 _kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 812751949 heartbeat 1899482 ...
+  // NVRM: GPU6 _kgspLogRpcTimeout: ********************** GSP Timeout **********************
+  // What drivers print of a GSP that does not answer, before the Xid or in its place.
+  if (driver && ContainsAny(message, {"_kgspIsHeartbeatTimedOut: Heartbeat timed out", "* GSP Timeout *"})) {
+    out->kind = Kind::xid;
+    out->value = 119;
     return KernelMessage::record;
   }
   // NVRM: The NVIDIA GPU 0000:b3:00.0
@@ -274,7 +309,7 @@ KernelMessage ParseIommu(std::string_view message, KernelRecord* out) {
 
 KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out) {
   message = message.substr(std::min(message.find_first_not_of(' '), message.size()));  // the driver's own indentation
-  for (const auto parse : {ParseNvidia, ParseLostGpu, ParseOom, ParseFault, ParseHungTask, ParseIommu}) {
+  for (const auto parse : {ParseNvidia, ParseLostGpu, ParseIntelGpu, ParseOom, ParseFault, ParseHungTask, ParseIommu}) {
     *out = {};
     if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }

@@ -321,6 +321,19 @@ bool IsNcclTestsLine(std::string_view line) {
   return IsOwnLine(Trim(line));
 }
 
+// [0]      1048576        262144     float     sum      -1[0]    1626.5    0.64    1.24      0[0]    2302.3 ...
+// A launcher that puts the rank before each write puts it into the middle of rows, too.
+static std::string WithoutInnerTags(std::string_view line) {
+  const size_t close = line.substr(0, 10).find(']');
+  if (!line.starts_with('[') || close == std::string_view::npos || close < 2) return "";
+  if (line.substr(1, close - 1).find_first_not_of("0123456789") != std::string_view::npos) return "";
+  const std::string_view tag = line.substr(0, close + 1);
+  if (line.find(tag, close) == std::string_view::npos) return "";
+  std::string out(line);
+  for (size_t at = 0; (at = out.find(tag, at)) != std::string::npos;) out.replace(at, tag.size(), " ");
+  return out;
+}
+
 bool HasNcclTestsRows(std::string_view text) {
   static constexpr int kEnough = 3;  // one row may be of anything, three whose figures agree are not
   NcclTestsRowReader reader;
@@ -328,6 +341,8 @@ bool HasNcclTestsRows(std::string_view text) {
   LineReader lines(text);
   int fitting = 0;
   for (std::string_view line; fitting < kEnough && lines.Next(&line);) {
+    const std::string plain = line.size() < 400 ? WithoutInnerTags(line) : std::string();
+    if (!plain.empty()) line = plain;
     TakeLauncherPrefix(line);
     NcclTestsRow row;
     const bool fits = line.size() < 300 && reader.Take(line, &row) == NcclTestsRowReader::Answer::row &&
@@ -345,6 +360,8 @@ NcclTestsOutput ParseNcclTestsText(std::string_view bytes) {
   LineReader lines(bytes);
   for (std::string_view line; lines.Next(&line);) {
     if (HasTerminalCodes(line)) line = out.owned.emplace_back(DropTerminalCodes(line));
+    if (std::string plain = line.size() < 400 ? WithoutInnerTags(line) : std::string(); !plain.empty())
+      line = out.owned.emplace_back(std::move(plain));
     const LauncherPrefix prefix = TakeLauncherPrefix(line);
     const std::string_view text = Trim(line);
     TextReader& reader = readers.try_emplace(Trim(prefix.label), out, announced, Trim(prefix.label)).first->second;

@@ -92,6 +92,16 @@ std::string_view HostOfPrompt(std::string_view line) {
   return rest.substr(0, end);
 }
 
+// "U U D X _ _": dcgmi nvlink --link-status, a letter for each link.
+bool IsLinkLetters(std::string_view text) {
+  if (text.size() < 5) return false;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (i % 2 == 1 ? text[i] != ' ' : std::string_view("UDX_").find(text[i]) == std::string_view::npos) return false;
+  return true;
+}
+
+constexpr std::string_view kAllInactive = "Unable to retrieve NVLink information as all links are inActive";
+
 class PortReader {
  public:
   explicit PortReader(std::string_view bytes) : bytes_(bytes) {}
@@ -163,6 +173,24 @@ class PortReader {
     if (TakeLiteral(rest, "GPU ") && TakeNumber(rest, &number) && rest.starts_with(": ") &&
         Contains(rest, "UUID: GPU-")) {
       gpu_ = "GPU " + std::to_string(number);
+      return true;
+    }
+    // gpuId 0:
+    //     U U U D
+    rest = text;
+    if (TakeLiteral(rest, "gpuId ") && TakeNumber(rest, &number) && rest == ":") {
+      gpu_ = "GPU " + std::to_string(number);
+      return true;
+    }
+    if (!gpu_.empty() && (IsLinkLetters(text) || Contains(text, kAllInactive))) {
+      for (size_t i = 0; i < text.size(); i += 2) {
+        const bool all = Contains(text, kAllInactive);
+        if (!all && text[i] == '_') continue;
+        PortRow& row = RowOf(host_, gpu_, static_cast<int64_t>(i / 2), "");
+        row.port.nvlink = true;
+        Set(row, !all && text[i] == 'U' ? PortHealth::active : PortHealth::down, true);
+        if (all) break;
+      }
       return true;
     }
     rest = text;
@@ -436,6 +464,7 @@ bool IsPortLine(std::string_view line) {
   if (Contains(line, " ==> ") && Contains(line, " port ")) return line.ends_with("(Up)") || line.ends_with("(Down)");
   if (Contains(line, " ==(") && Contains(line, ")==>")) return true;
   if (line.starts_with("# Port counters: Lid ") || line.starts_with("# Port extended counters: Lid ")) return true;
+  if (IsLinkLetters(line) || Contains(line, kAllInactive)) return true;
   if (line.starts_with("Link ") && line.size() > 5 && IsDigit(line[5]) && line.size() < 30)
     return line.ends_with(": <inactive>") || line.ends_with(" GB/s");
   if (Contains(line, " physical_state ") && Contains(line, " state ")) return true;

@@ -77,6 +77,7 @@ const Format kRasFormat = {
     .description = "NCCL RAS answers (2.24+): ncclras, or SET FORMAT json and STATUS sent to port 28028",
     .recognise = Recognise,
     .read = ImportRas,
+    .shares_lines = true,  // pasted beside the output of the job
 };
 
 }  // namespace tacet

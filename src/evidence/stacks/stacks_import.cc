@@ -225,11 +225,12 @@ class StackImport {
       for (const uint32_t i : found->second) {
         const StackThreadRecord& thread = dump_.threads[i];
         if (!thread.current || thread.frames.empty()) continue;
-        for (const StackFrameRecord& frame : thread.frames) {
-          if (ClassifyFrame(frame.function, frame.file) != FrameKind::user) continue;
-          place = {std::string(frame.function), std::string(frame.file), frame.code_line};
-          break;
-        }
+        // The program's own line, or the call of a library in which it happened.
+        const auto own = std::find_if(thread.frames.begin(), thread.frames.end(), [](const StackFrameRecord& frame) {
+          return ClassifyFrame(frame.function, frame.file) == FrameKind::user;
+        });
+        const StackFrameRecord& frame = own == thread.frames.end() ? thread.frames.front() : *own;
+        place = {std::string(frame.function), std::string(frame.file), frame.code_line};
       }
     }
     if (fault)

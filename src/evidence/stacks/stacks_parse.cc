@@ -173,6 +173,9 @@ class StackLines {
     if (line.empty() || Trim(line).empty()) return Reading::ignored;
     if (line.front() == '*' || line.starts_with("  "))
       if (const Reading row = ThreadRow(lane, line, place); row != Reading::unknown) return row;
+    // 4540/? [07:57<00:00,  9.51it/s]Fatal Python error: ...: a progress bar has no line break behind it.
+    if (const size_t bar = line.find("]Fatal Python error: "); bar != std::string_view::npos)
+      return Fatal(lane, line.substr(bar + 1), place);
     switch (line.front()) {
       case ' ':
       case '\t': return Indented(lane, line, place);
@@ -271,6 +274,7 @@ class StackLines {
   // Fatal Python error: Segmentation fault
   Reading Fatal(Lane& lane, std::string_view line, Place place) {
     if (!TakeLiteral(line, "Fatal Python error: ")) return Reading::unknown;
+    line = Trim(line);
     if (lane.thread != kNone || lane.section == kNone) BeginSection(lane, place);
     lane.in_fatal = true;
     dump_.fatals.push_back({lane.section, line, false, place.line, place.offset});

@@ -115,8 +115,10 @@ bool ParsePySpyProcess(std::string_view line, ProcessLine* out) {
 // Thread 0x7F1C2C5FE740 (idle)
 bool ParsePySpyThread(std::string_view line, ThreadLine* out) {
   if (!TakeLiteral(line, "Thread ")) return false;
-  out->id = TakeThreadId(line);
-  if (out->id.empty() || !TakeLiteral(line, " (")) return false;
+  // Thread (active): "MainThread": whoever pasted it took the number out
+  const bool masked = line.starts_with("(") && Contains(line, "): \"");
+  if (!masked) out->id = TakeThreadId(line);
+  if ((!masked && (out->id.empty() || !TakeLiteral(line, " "))) || !TakeLiteral(line, "(")) return false;
   out->state = TakeUntil(line, ')');
   if (out->state != "idle" && out->state != "active" && out->state != "active+gil" && out->state != "gil") return false;
   TakeLiteral(line, ")");
@@ -131,6 +133,10 @@ bool ParsePySpyThread(std::string_view line, ThreadLine* out) {
 bool ParsePySpyFrame(std::string_view line, FrameLine* out) {
   if (!line.starts_with("    ") || line.size() < 5 || line[4] == ' ') return false;
   line.remove_prefix(4);
+  // dispatch (deep_ep/buffer.py:545)              <-- blocked here: what whoever pasted it wrote behind the frame
+  for (const std::string_view remark : {"<-", "# ", "\xE2\x86\x90"})
+    if (const size_t at = line.find(remark); at != std::string_view::npos && at > 2 && line[at - 1] == ' ')
+      line = line.substr(0, line.find_last_not_of(' ', at - 1) + 1);
   if (!line.ends_with(')')) return false;
   line.remove_suffix(1);
   const size_t open = line.rfind(" (");

@@ -1,15 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // PBS and LSF, at the end of a job's output.
+#include <array>
+
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 
 namespace tacet {
+namespace {
+
+struct BatchLimit {
+  std::string_view words, of_what;
+};
+constexpr std::array<BatchLimit, 6> kBatchLimits{{{"TERM_THREADLIMIT", "threads"},
+                                                  {"TERM_PROCESSLIMIT", "processes"},
+                                                  {"TERM_CPULIMIT", "CPU time"},
+                                                  {"TERM_SWAP", "swap space"},
+                                                  {"PBS: job killed: cput ", "CPU time"},
+                                                  {"PBS: job killed: ncpus ", "CPUs"}}};
+
+std::string_view LimitIn(std::string_view text) {
+  for (const BatchLimit& limit : kBatchLimits)
+    if (Contains(text, limit.words)) return limit.of_what;
+  return {};
+}
+
+// A closed run window and a host under load end a job as a more urgent one does.
+bool MakesRoom(std::string_view text) {
+  return text.starts_with("TERM_PREEMPT") || text.starts_with("TERM_WINDOW") || text.starts_with("TERM_LOAD");
+}
+
+}  // namespace
 
 // =>> PBS: job killed: walltime 3611 exceeded limit 3600
 // =>> PBS: job killed: mem 67420160kb exceeded limit 67108864kb
 // TERM_RUNLIMIT: job killed after reaching LSF run time limit.
 // TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.
+// TERM_THREADLIMIT: job killed after reaching LSF thread limit.
 // TERM_OWNER: job killed by owner.
 LineUse ReadBatchLine(const LogLine& line, RecordList& out) {
   if (!line.has(Keyword::batch_killed)) return LineUse::not_understood;
@@ -45,10 +72,11 @@ LineUse ReadBatchLine(const LogLine& line, RecordList& out) {
   if (!is_new) return LineUse::understood;
   if (kind != TorchLogKind::oom_kill && !text.starts_with("TERM_UNKNOWN")) {
     const SchedulerKill why = kind == TorchLogKind::job_time_limit ? SchedulerKill::time_limit
-                              : text.starts_with("TERM_PREEMPT")   ? SchedulerKill::preempted
+                              : !LimitIn(text).empty()             ? SchedulerKill::limit
+                              : MakesRoom(text)                    ? SchedulerKill::preempted
                               : text.starts_with("TERM_REQUEUE")   ? SchedulerKill::requeued
                                                                    : SchedulerKill::cancelled;
-    AddSchedulerKill(line, why, pbs ? "PBS" : "LSF", out);
+    AddSchedulerKill(line, why, pbs ? "PBS" : "LSF", out, LimitIn(text));
   }
   if (kind == TorchLogKind::oom_kill) record->value = 1;
   record->subject = pbs ? "PBS" : "LSF";

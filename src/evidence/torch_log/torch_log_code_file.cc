@@ -41,9 +41,10 @@ bool IsUserFile(std::string_view file) {
 }
 
 bool IsLaunchersFile(std::string_view file) {
-  return ContainsAny(file, {"/horovod/run/", "/horovod/runner/", "/bin/horovodrun", "/torch/distributed/run.py",
-                            "/torch/distributed/launcher/", "/deepspeed/launcher/", "/accelerate/commands/launch.py",
-                            "/paddle/distributed/launch", "/paddle/distributed/utils"});
+  return ContainsAny(file,
+                     {"/horovod/run/", "/horovod/runner/", "/bin/horovodrun", "/torch/distributed/run.py",
+                      "/torch/distributed/launch.py", "/torch/distributed/launcher/", "/deepspeed/launcher/",
+                      "/accelerate/commands/launch.py", "/paddle/distributed/launch", "/paddle/distributed/utils"});
 }
 
 }  // namespace tacet

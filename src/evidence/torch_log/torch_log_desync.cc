@@ -28,6 +28,13 @@ void DesyncReader::ReadCulprits(const LogLine& line) {
   if (have_absent_ && !absent) return;
   const std::vector<int32_t> ranks = FindRankList(line.text);
   if (absent && !have_absent_) report_->ranks.clear();
+  // "[7] finished collective #182, but didn't join collective #183", where the others have issued calls up to #315:
+  // they all wait for the first that somebody did not join, and what kind it is the report does not say.
+  if (const auto missed = IntAfter(line.text, "didn't join collective #");
+      missed && *missed > 0 && *missed < report_->seq) {
+    report_->seq = *missed;
+    report_->op.clear();
+  }
   have_absent_ = have_absent_ || absent;
   if (report_->ranks.empty() && !ranks.empty()) report_->source = line.source;  // the line that names them is cited
   if (report_->ranks.size() + ranks.size() <= 100'000)
@@ -36,10 +43,10 @@ void DesyncReader::ReadCulprits(const LogLine& line) {
 
 //      #210 started ranks:
 //        [0,1,3] started ALLREDUCE
-// Who has started the operation that timed out waits in it.
+// Who has started the operation that timed out, or one behind it, waits in it.
 void DesyncReader::ReadSnapshot(std::string_view text) {
   if (text.starts_with('#')) snapshot_seq_ = IntAfter(text, "#").value_or(-1);
-  if (!text.starts_with('[') || !Contains(text, "] started ") || snapshot_seq_ != report_->seq) return;
+  if (!text.starts_with('[') || !Contains(text, "] started ") || snapshot_seq_ < report_->seq) return;
   const std::vector<int32_t> ranks = FindRankList(text);
   if (report_->waiting.size() + ranks.size() <= 100'000)
     report_->waiting.insert(report_->waiting.end(), ranks.begin(), ranks.end());

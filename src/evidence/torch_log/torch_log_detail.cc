@@ -218,7 +218,10 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};
     case TorchLogKind::oom_kill:
       return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count,
-                     MemoryVictim{record.subject == kRaysMonitor, record.object, record.host, record.cure}};
+                     MemoryVictim{record.subject == kRaysMonitor      ? MemoryKiller::ray
+                                  : record.subject == kSystemdsKiller ? MemoryKiller::systemd
+                                                                      : MemoryKiller::not_told,
+                                  record.object, record.host, record.cure}};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
     case TorchLogKind::node_failed: return NodeFailure{record.subject};
     case TorchLogKind::store_wait_timeout:

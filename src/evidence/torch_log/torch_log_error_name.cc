@@ -34,4 +34,13 @@ bool IsErrorName(std::string_view type) {
   return false;
 }
 
+bool IsBuildTool(std::string_view command) {
+  constexpr std::array<std::string_view, 10> kTools{"ninja", "nvcc", "hipcc", "gcc",   "g++",
+                                                    "cc",    "c++",  "clang", "cmake", "ptxas"};
+  command = command.substr(std::min(command.find_first_not_of("'[\" "), command.size()));
+  std::string_view program = command.substr(0, command.find_first_of("' ,\""));
+  program = program.substr(program.rfind('/') + 1);
+  return std::find(kTools.begin(), kTools.end(), program) != kTools.end();
+}
+
 }  // namespace tacet

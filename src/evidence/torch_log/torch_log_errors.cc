@@ -53,9 +53,9 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (line.has(Keyword::out_of_memory)) {
     for (const std::string_view context :
          {"CUDA out of memory", "HIP out of memory", "NPU out of memory", "XPU out of memory", "OutOfMemoryError",
-          "Cuda failure", "CUDA error: out of memory", "HIP error: out of memory", "Triton Error [CUDA]: out of memory",
-          "CUDA driver error: out of memory", "CUDA runtime error in ", "cudaErrorMemoryAllocation",
-          "cudaMalloc failed: out of memory", "Out of memory error on "})
+          "Cuda failure", "CUDA error: out of memory", "CUDA Error: out of memory", "HIP error: out of memory",
+          "Triton Error [CUDA]: out of memory", "CUDA driver error: out of memory", "CUDA runtime error in ",
+          "cudaErrorMemoryAllocation", "cudaMalloc failed: out of memory", "Out of memory error on "})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
   }
   // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at
@@ -66,6 +66,8 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
       if (words.starts_with("out of memory")) return AddCudaError(line, "out of memory", out);
       return IsOfTheDevice(words) ? AddCudaError(line, words, out) : LineUse::understood;
     }
+  // RuntimeError: level_zero backend failed with error: 20 (UR_RESULT_ERROR_DEVICE_LOST): SYCL, of Intel's GPUs
+  if (Contains(line.text, "UR_RESULT_ERROR_DEVICE_LOST")) return AddCudaError(line, "device lost", out);
   if (const auto status = After(line.text, "cuDNN error: ")) return ReadLibraryError(line, Trim(*status), out);
   if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
     return ReadLibraryError(line, *status, out);
@@ -333,32 +335,6 @@ void NameRayTask(const LogLine& line, const FailureState& state, RecordList& out
   record->host = state.ray_host;
 }
 
-// found ` Memory cgroup out of memory: Kill process 17811 (python3)`: the kernel's words, in a sentence.
-LineUse ReadQuotedKill(const LogLine& line, RecordList& out) {
-  if (Contains(line.text, " oom_kill event")) {  // slurmstepd's, in the middle of a sentence
-    if (Trim(line.text).starts_with("slurmstepd")) return LineUse::not_understood;
-    const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, "event");
-    if (is_new) record->value = 1, record->text = Capped(line.text, 600);
-    return LineUse::understood;
-  }
-  // The kernel's own lines have a reader of their own.
-  const std::string_view own = Trim(line.text);
-  if (own.starts_with('[') || own.starts_with("Memory cgroup out") || own.starts_with("Out of memory"))
-    return LineUse::not_understood;
-  auto rest = After(line.text, "out of memory: Kill");
-  if (!rest) return LineUse::not_understood;
-  TakeLiteral(*rest, "ed");
-  int64_t pid = 0;
-  if (!TakeLiteral(*rest, " process ") || !TakeNumber(*rest, &pid) || pid <= 0) return LineUse::not_understood;
-  const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, std::to_string(pid));
-  if (!is_new) return LineUse::understood;
-  record->pid = pid;
-  record->value = Contains(line.text, "cgroup") ? 1 : 0;
-  if (TakeLiteral(*rest, " (")) record->subject = Capped(rest->substr(0, rest->find(')')), 60);
-  record->text = Capped(line.text, 600);
-  return LineUse::understood;
-}
-
 }  // namespace
 
 LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out) {
@@ -401,7 +377,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
       state.condition = failed;
   }
   if (line.has(Keyword::not_finite)) keep(ReadStatedStop(line, out));
-  if (line.has(Keyword::kernel_kill)) keep(ReadQuotedKill(line, out));
+  if (line.has(Keyword::kernel_kill)) keep(ReadMemoryKill(line, out));
   keep(ReadToldCause(line, out));
   keep(ReadStoreText(line, state, out));
   if (!state.thrown.empty() && !line.has(Keyword::terminate_called) && use == LineUse::not_understood)

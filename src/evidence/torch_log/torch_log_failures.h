@@ -35,6 +35,7 @@ bool TakeNcclResult(std::string_view text, TorchLogRecord& record);
 // A symbol that a library lacks, as the dynamic loader says it outside of Python.
 LineUse ReadMissingSymbol(const LogLine& line, RecordList& out);
 LineUse ReadSetupWords(const LogLine& line, RecordList& out);
+LineUse ReadMemoryKill(const LogLine& line, RecordList& out);
 // The store, the rendezvous and connections between processes.
 LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out);
 // Connections that were tried only a few times: the store was not up yet; and waits that are told again in better

@@ -32,6 +32,7 @@ struct LineCounts {
 bool HasProof(const KeywordSet& found) {
   for (const Keyword keyword : {Keyword::traceback,
                                 Keyword::framed_traceback,
+                                Keyword::notebook_traceback,
                                 Keyword::terminate_called,
                                 Keyword::last_error,
                                 Keyword::work,

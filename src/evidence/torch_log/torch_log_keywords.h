@@ -13,6 +13,7 @@ namespace tacet {
 enum class Keyword : uint8_t {
   traceback,
   framed_traceback,
+  notebook_traceback,
   work,
   failed_work,
   broken_report,

@@ -55,16 +55,40 @@ LineUse ReadAdapter(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+constexpr std::string_view kNotInitialized = "NVSHMEM could not be initialized";
+
 // .../host/transport/transport.cpp:nvshmemi_transport_init:275: init failed for transport: IBGDA
 LineUse ReadStart(const LogLine& line, RecordList& out) {
   const auto transport = After(line.text, "init failed for transport: ");
-  if (!transport && !Contains(line.text, "nvshmem initialization failed")) return LineUse::not_understood;
+  // .../host/topo/topo.cpp:469: [GPU 6] Peer GPU 8 is not accessible, exiting ...
+  const auto peer = IntAfter<int32_t>(line.text, "Peer GPU ");
+  const bool no_path = peer && Contains(line.text, " is not accessible");
+  // .../host/team/team_internal_nvls.cpp:254: non-zero status: 401 cuMemMap failed to map 274877906944 bytes ...
+  const bool multicast = Contains(line.text, "non-zero status: ") &&
+                         ContainsAny(line.text, {"to MC group ", "Mapping multicast groups", "cuMemMap failed to map"});
+  const bool told = transport || no_path || multicast;
+  if (!told && !Contains(line.text, "nvshmem initialization failed")) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "nvshmem");
-  if (!is_new) return LineUse::understood;
+  record->repeats = 1;  // every rank says it
+  if (!is_new && (!told || record->object != kNotInitialized)) return LineUse::understood;
+  record->source = line.source;  // what failed tells more than that the start did
   record->value = 2;
   record->subject = "an NVSHMEM error";
   record->object = transport ? "init failed for transport: " + Capped(Trim(*transport), 60)
-                             : std::string("NVSHMEM could not be initialized");
+                   : no_path ? "GPU " + std::to_string(IntAfter<int32_t>(line.text, "[GPU ").value_or(0)) +
+                                   " cannot reach its peer GPU " + std::to_string(*peer) + " by any transport"
+                   : multicast ? std::string("the symmetric heap could not be mapped to an NVLink multicast group")
+                               : std::string(kNotInitialized);
+  if (no_path)
+    record->cure =
+        "Where the two GPUs are of different hosts, NVSHMEM needs a network transport: see that the adapters are "
+        "visible to the process (ibv_devinfo), and that NVSHMEM_REMOTE_TRANSPORT and NVSHMEM_HCA_LIST do not leave "
+        "them out.";
+  if (multicast)
+    record->cure =
+        "Test with NVSHMEM_DISABLE_NVLS=1. If that helps, the NVLink fabric is the part that fails: see nvidia-smi -q "
+        "| "
+        "grep -A3 Fabric and dmesg -T | grep -i fabric on that host.";
   record->text = Capped(Trim(line.text), 600);
   return LineUse::understood;
 }
@@ -77,6 +101,12 @@ LineUse ReadExpertWait(const LogLine& line, RecordList& out) {
   if (!words || !Contains(*words, "timeout")) return LineUse::not_understood;
   auto rank = IntAfter<int32_t>(*words, ", rank: ");
   if (!rank) rank = IntAfter<int32_t>(*words, ": rank = ");
+  // DeepEP dispatch NVL receiver timeout, channel: 3, RDMA: 1, nvl: 6, src RDMA: 0, src nvl: 3, start: 0, end: 0
+  // A node has eight places at its NVLinks in DeepEP's count, whatever it has of GPUs.
+  constexpr int32_t kPlacesPerNode = 8;
+  const auto node = IntAfter<int32_t>(*words, ", RDMA: "), place = IntAfter<int32_t>(*words, ", nvl: ");
+  if (!rank && node && place && *node >= 0 && *node < 100000 && *place >= 0 && *place < kPlacesPerNode)
+    rank = *node * kPlacesPerNode + *place;
   const auto [record, is_new] =
       out.AddOnce(TorchLogKind::watchdog_timeout, line, "deepep" + std::to_string(rank.value_or(-1)));
   record->repeats = 1;  // every thread and channel says it

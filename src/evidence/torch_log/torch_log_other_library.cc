@@ -99,6 +99,23 @@ std::string_view FabricPeer(std::string_view text) {
   return {};
 }
 
+// worker_pool.cpp:274] Worker: Process failed for slice (opcode: 0, source_addr: 0x7efdf3ffd010, length: 404, ...
+// local_nic: mlx5_1, peer_nic: 10.0.3.7:8149@mlx5_0, dest_rkey: 2105088, retry_cnt: 0): transport retry counter
+// exceeded Mooncake's transfer engine, with the status of verbs in words.
+LineUse ReadTransferEngine(const LogLine& line, RecordList& out) {
+  if (!Contains(line.text, "Process failed for slice (") || !Contains(line.text, "): transport retry counter exceeded"))
+    return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_warning, line, "transfer engine");
+  if (!is_new) return LineUse::understood;
+  record->subject = "transfer-failed";
+  record->value = 12;
+  record->value2 = static_cast<int64_t>(NcclWarningRole::cause);
+  if (const auto peer = After(line.text, "peer_nic: "))
+    record->object = Capped(peer->substr(0, peer->find_first_of(", )")), 100);
+  record->text = Capped(line.text);
+  return LineUse::understood;
+}
+
 // WARN: Function: create_nccl_ofi_component Line: 459: NET/OFI Couldn't open AV. RC: -22, ERROR: Invalid argument
 // libfabric:451707:1708520807::efa:cq:efa_rdm_txe_handle_error():737<warn> err: 5, message: Invalid address My EFA ...
 LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
@@ -283,6 +300,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   if (const LineUse use = ReadBareWarning(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadQueuePair(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadNvshmem(line, out); use != LineUse::not_understood) return use;
+  if (const LineUse use = ReadTransferEngine(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadTestFailure(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadEndOfData(line, out); use != LineUse::not_understood) return use;
   if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"Unavailable", "UNAVAILABLE"}))

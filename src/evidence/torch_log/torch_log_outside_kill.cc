@@ -31,13 +31,18 @@ int64_t FindReceivedSignal(std::string_view text) {
 }
 
 // The node was low on resource: memory. Threshold quantity: 100Mi, available: 96Mi.
+// The node had condition: [DiskPressure].
 std::string_view LowResource(std::string_view text) {
+  if (Contains(text, "[MemoryPressure]")) return "memory";
+  if (Contains(text, "[DiskPressure]")) return "disk space";
+  if (Contains(text, "[PIDPressure]")) return "process ids";
   const auto rest = After(text, "was low on resource: ");
   return rest ? rest->substr(0, rest->find_first_of("., ")) : std::string_view();
 }
 
 // 9m   Warning   Evicted   pod/trainer-1   The node was low on resource: ...
 // trainer-1   0/1     Evicted   0          7h12m
+// trainer-1   team-a   Evicted   gpu-09   Pod The node had condition: [DiskPressure].
 // 95s   Normal   TaintManagerEviction   taint-eviction-controller   Marking for deletion Pod default/trainer-3
 std::string_view EvictedPod(std::string_view text) {
   if (auto pod = After(text, "Marking for deletion Pod ")) {
@@ -46,10 +51,10 @@ std::string_view EvictedPod(std::string_view text) {
   }
   if (auto pod = After(text, " pod/")) return TakeWord(*pod);
   std::string_view rest = Trim(text);
-  const std::string_view name = TakeWord(rest), ready = TakeWord(rest);
-  return ready.find('/') != std::string_view::npos && IsDigit(ready[0]) && TakeWord(rest) == "Evicted"
-             ? name
-             : std::string_view();
+  const std::string_view name = TakeWord(rest), second = TakeWord(rest);
+  const bool ready = second.find('/') != std::string_view::npos && IsDigit(second[0]);
+  if (name.empty() || TakeWord(rest) != "Evicted") return {};
+  return ready || Contains(rest, " The node had condition: ") ? name : std::string_view();
 }
 
 // Every line about a pod may tell something of it: what ran out, and how much of it a container used.
@@ -78,7 +83,7 @@ void AddEviction(const LogLine& line, std::string_view resource, RecordList& out
 // A cache that evicts and an engine that preempts sequences say such words, too: a pod or a node must be there.
 bool ReadKubernetes(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
-  if (Contains(text, "node was low on resource: ")) {
+  if (Contains(text, "node was low on resource: ") || Contains(text, "The node had condition: [")) {
     AddEviction(line, LowResource(text), out);
   } else if (Contains(text, "TaintManagerEviction")) {
     AddEviction(line, "", out);
@@ -114,13 +119,15 @@ bool ReadCloud(const LogLine& line, RecordList& out) {
 
 }  // namespace
 
-void AddSchedulerKill(const LogLine& line, SchedulerKill kind, std::string_view object, RecordList& out) {
+void AddSchedulerKill(const LogLine& line, SchedulerKill kind, std::string_view object, RecordList& out,
+                      std::string_view use) {
   const auto [record, is_new] =
       out.AddOnce(TorchLogKind::scheduler_kill, line,
                   std::to_string(static_cast<int>(kind)) + '/' + std::string(object.substr(0, 100)));
   if (!is_new) return;
   record->value = static_cast<int64_t>(kind);
   record->object = Capped(object, 200);
+  record->cure = Capped(use, 40);
   record->text = Capped(line.text, 600);
 }
 

@@ -80,6 +80,7 @@ inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon
                                   kCoordinator = "coordinator";
 // Word of TorchLogRecord::subject: who killed a process for want of memory.
 inline constexpr std::string_view kRaysMonitor = "Ray's memory monitor";
+inline constexpr std::string_view kSystemdsKiller = "systemd";
 
 struct TorchLogRecord {
   TorchLogKind kind{};

@@ -189,6 +189,10 @@ LineUse ReadUnschedulable(const LogLine& line, RecordList& out) {
     int64_t fit = 0, all = 0;
     if (!TakeNumber(count, &fit) || !TakeLiteral(count, "/") || !TakeNumber(count, &all) || fit != 0)
       return LineUse::not_understood;
+  } else if (const size_t gang = text.find(" tasks in gang unschedulable"); gang != std::string_view::npos) {
+    // Warning  FailedScheduling  111s  volcano  10/6 tasks in gang unschedulable: job is not ready, 6 Pending.
+    const size_t blank = gang > 0 ? text.find_last_of(" \t'\"", gang - 1) : std::string_view::npos;
+    begin = blank == std::string_view::npos ? 0 : blank + 1;
   } else {
     begin = text.find("pod has unbound");
     if (begin == std::string_view::npos || !Contains(text, "FailedScheduling")) return LineUse::not_understood;

@@ -76,7 +76,12 @@ LineUse PodDescriptionReader::Read(const LogLine& line, RecordList& out) {
 // Kubeflow's operator: time="..." level=info msg="Pod: team-a.resnet-worker-0 exited with code 1" job=team-a.resnet
 // kubectl get pods: resnet-9f2k-master-0  0/2     CrashLoopBackOff   8          2m41s
 LineUse ReadPodEnd(const LogLine& line, RecordList& out) {
-  if (auto pod = After(line.text, "msg=\"Pod: ")) {
+  // 2024-04-05T11:12:25-04:00	DEBUG	events	Pod: default.resnet-worker-0 exited with code 1	{"type": "Normal", ...
+  auto pod = After(line.text, "msg=\"Pod: ");
+  if (!pod) pod = After(line.text, "\tPod: ");
+  if (!pod && Contains(line.text, " job="))
+    pod = After(line.text, "] Pod: ");  // INFO[0289] Pod: ... job=default.resnet
+  if (pod) {
     std::string_view name = TakeWord(*pod);
     const auto code = IntAfter(*pod, "exited with code ");
     if (!code || !Trim(*pod).starts_with("exited with code ") || *code <= 0 || *code > 255 || !IsPodName(name))

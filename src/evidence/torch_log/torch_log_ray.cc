@@ -76,7 +76,8 @@ void RayActorReader::Read(const LogLine& line, RecordList& out) {
   // The list stands below the line that tells of the end, and often above the one that tells how.
   if (TorchLogRecord* gone = out.Said(TorchLogKind::process_exited, line, "ray"); gone && !class_.empty()) {
     if (gone->pid < 0) gone->pid = pid_;
-    if (gone->host.empty() && !ip_.empty() && IsDigit(ip_[0]) && !ip_.starts_with("127.")) gone->host = ip_;
+    if (gone->host.empty() && !ip_.empty() && IsDigit(ip_[0]) && !ip_.starts_with("127.") && ip_ != "0.0.0.0")
+      gone->host = ip_;
   }
   TorchLogRecord* record = out.Said(TorchLogKind::oom_kill, line, "ray");
   if (record == nullptr) return;

@@ -13,8 +13,19 @@ struct SetupWords {
   std::string_view words;  // somewhere in the line
   std::string_view name;   // of what the line is
 };
-constexpr std::array<SetupWords, 5> kSetupWords{
-    {{"NVML: Driver/library version mismatch", "an NVML error"},
+constexpr std::array<SetupWords, 15> kSetupWords{
+    {{"Error initializing torch.distributed using env:// rendezvous", "an error of process-group setup"},
+     {"\"hipErrorNoBinaryForGpu: ", "a HIP error"},
+     // glibc, before it ends the process with SIGABRT
+     {"double free or corruption", "an error of the C library"},
+     {"free(): double free detected", "an error of the C library"},
+     {"free(): invalid ", "an error of the C library"},
+     {"malloc(): ", "an error of the C library"},
+     {"corrupted size vs. prev_size", "an error of the C library"},
+     {"munmap_chunk(): invalid pointer", "an error of the C library"},
+     {"*** stack smashing detected ***", "an error of the C library"},
+     {"is not a recognized processor for this target", "an error of Triton's compiler"},
+     {"NVML: Driver/library version mismatch", "an NVML error"},
      {"is not compatible with the current PyTorch installation", "a PyTorch warning"},
      {"could not select device driver", "an error of the container runtime"},
      {"exec format error", "an error of the container runtime"},

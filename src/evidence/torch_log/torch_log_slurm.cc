@@ -142,7 +142,8 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
   if (!line.has(Keyword::srun) && !line.has(Keyword::slurmstepd))
     return line.has(Keyword::slurmd) ? ReadDaemonLine(line, out) : LineUse::not_understood;
   // A progress bar may stand before it on the same line; a mention in the middle of a sentence is not it.
-  const size_t at = std::min(line.text.find("srun: "), line.text.find("slurmstepd"));
+  const size_t at = std::min({line.text.find("srun: "), line.text.find("salloc: "), line.text.find("slurmstepd")});
+  if (at == std::string_view::npos) return LineUse::not_understood;
   auto error = After(line.text.substr(at), "error: ");
   // slurmstepd: *** JOB 830 CANCELLED AT 2018-08-06T17:21:44 DUE TO TIME LIMIT on n447 ***, before Slurm 17.11
   if (!error && at == 0) error = After(line.text, "slurmstepd: *** ");
@@ -173,7 +174,8 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
   // srun: error: Node failure on node7
   if (auto node = After(text, "Node failure on ")) {
     TorchLogRecord& record = out.Add(TorchLogKind::node_failed, line);
-    record.subject = record.host = Capped(TakeWord(*node), 200);
+    const std::string_view name = TakeWord(*node);
+    record.subject = record.host = Capped(name.substr(0, name.find_first_of("`'\",;")), 200);
     record.text = Capped(line.text, 600);
     return LineUse::understood;
   }

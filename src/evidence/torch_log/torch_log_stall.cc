@@ -53,7 +53,9 @@ std::string_view TensorBefore(std::string_view text, std::string_view bracket) {
   if (at == std::string_view::npos) return {};
   const std::string_view before = Trim(text.substr(0, at));
   const size_t blank = before.rfind(' ');
-  return blank == std::string_view::npos ? before : before.substr(blank + 1);
+  std::string_view tensor = blank == std::string_view::npos ? before : before.substr(blank + 1);
+  TakeLiteral(tensor, "ops:");  // "Stalled ops:HorovodAllreduce_loss_0 [missing ranks: 0]"
+  return tensor;
 }
 
 // What PyTorch's analyser of flight records writes below "Not all ranks joining collective: sequence number: 8841".

@@ -257,6 +257,20 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
 // ... timed out connecting: SO_ERROR: Connection refused, remote=[127.0.1.1]:44519
 LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
+  // perftest's client: "Couldn't connect to 10.0.3.4:18515"
+  if (auto server = After(text, "Couldn't connect to ")) {
+    const std::string_view word = TakeWord(*server);
+    const size_t colon = word.rfind(':');
+    std::string_view port = word.substr(std::min(colon, word.size()));
+    int64_t number = 0;
+    if (!TakeLiteral(port, ":") || !TakeNumber(port, &number) || !port.empty() || colon < 3)
+      return LineUse::not_understood;
+    if (TorchLogRecord* record = AddTold(TorchLogKind::connect_failed, line, word, out)) {
+      record->object = Capped(word.substr(0, colon), 200);
+      record->subject = "no connection";
+    }
+    return LineUse::understood;
+  }
   if (!ContainsAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
   std::string_view word;
   for (const std::string_view known :

@@ -14,7 +14,8 @@ LineUse ReadToldCause(const LogLine& line, RecordList& out);
 // readers of their own, which add the same record.
 LineUse ReadOutsideKill(const LogLine& line, RecordList& out);
 
-void AddSchedulerKill(const LogLine& line, SchedulerKill kind, std::string_view object, RecordList& out);
+void AddSchedulerKill(const LogLine& line, SchedulerKill kind, std::string_view object, RecordList& out,
+                      std::string_view use = {});
 
 // "[gpu17:4121:0] ...", "[gpu17:4121 :0:4121] ...": the process that UCX speaks in.
 void TakeUcxOwner(std::string_view text, TorchLogRecord& record);

@@ -67,7 +67,8 @@ bool IsLaunchersOwn(const RaisedException& raised) {
     return true;
   return raised.type.ends_with("ChildFailedError") || raised.type.ends_with("ProcessRaisedException") ||
          raised.type.ends_with("ProcessExitedException") || raised.type.ends_with("api.SignalException") ||
-         (raised.type.ends_with("CalledProcessError") && raised.file.empty()) ||
+         (raised.type.ends_with("CalledProcessError") && raised.file.empty() &&
+          !IsBuildTool(After(raised.message, "Command ").value_or(""))) ||
          (raised.type == "Exception" && (raised.in_spawn || IsSpawnsMessage(raised.message))) ||
          (raised.type == "RuntimeError" && raised.message.starts_with("Engine core initialization failed"));
 }
@@ -125,6 +126,11 @@ std::string_view FindBareError(std::string_view text) {
   const std::string_view type = TypeOf(text);
   if (type.starts_with("nccl")) return {};  // "ncclRemoteError: ...", a part of PyTorch's message
   if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
+  // "Exception: Current loss scale already at minimum - cannot decrease scale anymore.": a sentence of the program's
+  // own
+  const std::string_view words = text.substr(type.size() + 2);
+  if (type == "Exception" && words.size() > 12 && words[0] >= 'A' && words[0] <= 'Z' && Contains(words, " "))
+    return text;
   return IsErrorName(type) ? text : std::string_view();
 }
 
@@ -163,7 +169,7 @@ void TracebackReader::Begin(const LogLine& line, int64_t highest_step) {
   frame_closed_ = of_backward_ = in_launcher_ = false;
   indent_ = 0;
   message_lines_ = strange_lines_ = 0;
-  message_next_ = paused_ = false;
+  message_next_ = paused_ = paragraph_ = false;
   disregard_ = disregard_next_;
   thread_next_.clear();
   disregard_next_ = false;
@@ -320,7 +326,15 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     End(out);
     return LineUse::not_understood;
   }
-  if (Trim(text).empty()) return LineUse::ignored;
+  if (Trim(text).empty()) {
+    paragraph_ = !message_next_;
+    return LineUse::ignored;
+  }
+  // What follows behind an empty line, at the margin, is somebody's sentence or the next lines of the log.
+  if (paragraph_ && !line.tagged && !paused_ && Trim(head_).empty() && text[0] != ' ' && text[0] != '\t') {
+    End(out);
+    return LineUse::not_understood;
+  }
   if (paused_ && IsTracebackFrame(text)) return ReadPausedFrame(line);
   if (paused_ && indent_known_ && text.starts_with("    ")) return LineUse::understood;  // a line of code
   // A logger that marks every line of the traceback marks those of its message, too.
@@ -371,7 +385,21 @@ LineUse TracebackReader::ReadPausedFrame(const LogLine& line) {
   return LineUse::understood;
 }
 
+// RuntimeError                              Traceback (most recent call last)
+// Notebooks name the error above its frames, too.
+static std::string_view TypeBeforeTraceback(std::string_view text) {
+  const std::string_view type = text.substr(0, text.find(' '));
+  return IsErrorName(type) && Trim(text.substr(type.size())).starts_with("Traceback (most recent") ? type
+                                                                                                   : std::string_view();
+}
+
 LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
+  if (line.has(Keyword::notebook_traceback))
+    if (const std::string_view type = TypeBeforeTraceback(line.text); !type.empty()) {
+      notebook_.type = Capped(type, 160);
+      notebook_.line = line;
+      return LineUse::understood;
+    }
   if (line.has(Keyword::traceback)) {
     if (phase_ == Phase::message && IsOriginalOf(raised_, line.text)) {
       WriteWrapper(out);
@@ -440,6 +468,12 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     raised_.by_statement = raised_.by_statement || Trim(body).starts_with("raise ");
     return LineUse::understood;
   }
+  // Message: 'Received sigquit from a child process.': the frames were those of a call of a logger that could not
+  // write.
+  if (indent_known_ && body.starts_with("Message: '")) {
+    phase_ = Phase::idle;
+    return LineUse::understood;
+  }
   if (indent_known_ && TakeType(body, line)) {
     head_ = Capped(line.text.substr(0, indent_), 200);
     return LineUse::understood;
@@ -476,6 +510,11 @@ void TracebackReader::Finish(RecordList& out) {
                    !disregard_ && !in_launcher_ && root_.type.empty() && wrapper_.type.empty();
   if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
+  if (!notebook_.type.empty() && !cut) {  // the last line, which names it again, was not pasted
+    TorchLogRecord& record = out.Add(TorchLogKind::exception, notebook_.line);
+    record.subject = notebook_.type;
+    record.value2 = step_;
+  }
   if (!cut) return;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);
   record.rank = raised_.origin;
@@ -541,6 +580,7 @@ bool IsUnreadParent(const RaisedException& raised) {
 }  // namespace
 
 void TracebackReader::Write(RecordList& out) {
+  notebook_ = RaisedException();
   const RaisedException wrapper = std::move(wrapper_);
   wrapper_ = RaisedException();
   if (disregard_ || IsLaunchersOwn(raised_)) return;

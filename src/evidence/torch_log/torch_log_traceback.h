@@ -19,6 +19,8 @@ bool IsLaunchersFile(std::string_view file);
 std::string_view FindBareError(std::string_view text);
 // Of a class that is an error, by its name or by the module it is in: "torch._dynamo.exc.Unsupported".
 bool IsErrorName(std::string_view type);
+// "['ninja', '-v']' returned non-zero exit status 1": a compiler or a tool that builds, and no process of the job.
+bool IsBuildTool(std::string_view command);
 // Word of TorchLogRecord::subject: the file ends, or other lines begin, before the traceback names its error.
 inline constexpr std::string_view kCutException = "an exception whose name is cut off";
 
@@ -93,6 +95,7 @@ class TracebackReader {
   bool in_debugger_ = false;   // pdb answers a wrong command with "*** NameError: ..."
   bool message_next_ = false;  // "RuntimeError: " with nothing behind it: its words are in the next line
   bool paused_ = false;        // a debugger shows it: the frames stand below the message
+  bool paragraph_ = false;     // an empty line stood behind the message
   size_t indent_ = 0;          // what stands before "File" in a frame, less its own two blanks
   size_t frame_at_ = 2;        // the column of "File" in the frames; 0 where the paste lost all indentation
   std::string head_;           // of the line with the type, where a logger puts one before every line
@@ -104,6 +107,7 @@ class TracebackReader {
   Activity shared_activity_ = Activity::not_told;  // of what called the handler of the exception before
   // The newest, and of those before it in the chain the one that tells most.
   RaisedException raised_, root_;
+  RaisedException notebook_;  // named above its frames, and not yet below them
   RaisedException wrapper_;  // passed on from a worker: the original follows
 };
 

@@ -141,7 +141,8 @@ void FindTime(std::string_view text, LineValues& found) {
   if (rate(NumberBefore(text, "tokens/s"), "token") || rate(named("tps"), "token")) return;
   if (take(NumberBefore(text, "s/it"), "step") || rate(NumberBefore(text, "it/s"), "step")) return;
   if (take(NumberBefore(text, "s/step"), "step") || take(NumberBefore(text, "sec/step"), "step") ||
-      take(NumberBefore(text, "s/batch"), "step") || take(NumberBefore(text, "ms/step") / 1000, "step") ||
+      take(NumberBefore(text, "s/batch"), "step") || take(NumberBefore(text, "sec/batch"), "step") ||
+      take(NumberBefore(text, "ms/batch") / 1000, "step") || take(NumberBefore(text, "ms/step") / 1000, "step") ||
       rate(NumberBefore(text, "steps/s"), "step"))
     return;
   if (!Contains(text, "tim")) return;

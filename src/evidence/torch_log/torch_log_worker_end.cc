@@ -310,6 +310,8 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
       AddSshFailure(line, HostOfSsh(program.substr(4)), "", out);
       return LineUse::understood;
     }
+    // A tool that a rank started: the rank tells of it, and may live.
+    if (code && command && IsBuildTool(*command)) return LineUse::not_understood;
     if (code) return AddEnd(line, *code, -1, -1, out);
   }
   // Paddle: "Container rank 0 status failed cmd ['/usr/bin/python', ...] code 1 log log/workerlog.0"
@@ -405,7 +407,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::process_exited, line, "ray");
     const int64_t pid = IntAfter(text, "Worker PID: ").value_or(-1);
     if (record->pid < 0) record->pid = pid;
-    if (auto host = After(text, "Worker IP address: "); host && record->host.empty())
+    if (auto host = After(text, "Worker IP address: "); host && record->host.empty() && !host->starts_with("0.0.0.0"))
       record->host = Capped(TakeWord(*host), 200);
     record->repeats = 1;  // the same end, told again
     if (!is_new) return LineUse::understood;

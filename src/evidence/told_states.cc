@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/told_states.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/text_scan.h"
+#include "evidence/told_lines.h"
+
+namespace tacet {
+
+std::string Lowered(std::string_view text) {
+  std::string out(text.substr(0, 2000));
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
+
+static bool HasWord(std::string_view text, std::string_view word) {
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || !IsLetter(text[at - 1]);
+    const size_t end = at + word.size();
+    if (begins && (end == text.size() || !IsLetter(text[end]))) return true;
+  }
+  return false;
+}
+
+bool HasAnyWord(std::string_view text, WordList words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
+}
+
+// Supposed, asked or over.
+static bool IsSupposed(std::string_view part) {
+  return Contains(part, "?") || HasAnyWord(part, {"no longer", "fixed", "solved", "avoid", "avoids", "if", "would",
+                                                  "could", "may", "might", "can", "should", "fix", "why", "how"});
+}
+
+// ... or denied.
+bool IsDoubted(std::string_view part) {
+  return IsSupposed(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
+         // "works without hanging" denies it, "hangs without this setting" does not.
+         HasAnyWord(part, {"without hanging", "without a hang", "without hangs", "without any", "without stalls",
+                           "without deadlock", "without deadlocks", "without getting stuck"});
+}
+
+// `word`, and behind it nothing but the end of the part or one of the words: "then nothing" and "then nothing happens",
+// not "then nothing failed".
+static bool HasWordBefore(std::string_view part, std::string_view word, WordList behind) {
+  for (size_t at = part.find(word); at != std::string_view::npos; at = part.find(word, at + 1)) {
+    if (at > 0 && IsLetter(part[at - 1])) continue;
+    const std::string_view rest = part.substr(at + word.size());
+    const std::string_view next = Trim(rest);
+    if (!rest.empty() && IsLetter(rest[0])) continue;
+    if (next.empty() || !IsLetter(next[0])) return true;
+    for (const std::string_view one : behind)
+      if (next.starts_with(one) && (next.size() == one.size() || !IsLetter(next[one.size()]))) return true;
+  }
+  return false;
+}
+
+// "the training won't move on", "it does not proceed": what is denied here is that the job goes on, and not that its
+// loss falls or that something is moved.
+static bool DeniesProgress(std::string_view part) {
+  if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
+  if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
+  for (const std::string_view no :
+       {"won't ", "wont ", "doesn't ", "does not ", "don't ", "do not ", "will not ", "never "})
+    if (const auto verb = After(part, no)) {
+      if (HasAnyWord(verb->substr(0, 20), {"proceed", "progress", "respond", "advance", "make progress"})) return true;
+      if (verb->starts_with("move") &&
+          HasWordBefore(*verb, "move",
+                        {"on", "forward", "further", "past", "beyond", "any", "anymore", "from", "since"}))
+        return true;
+    }
+  return false;
+}
+
+// "freezes every 20 iterations", "hangs for a few seconds": it goes on each time.
+bool GoesOnEachTime(std::string_view part) {
+  if (HasAnyWord(part, {"for a few seconds", "for some seconds", "for several seconds", "then continues",
+                        "then resumes", "and continues", "and resumes"}))
+    return true;
+  const auto rest = After(part, " every ");
+  // "hangs every time after 100 steps" is a hang each time.
+  if (rest && (rest->starts_with("time") || rest->starts_with("run") || rest->starts_with("attempt"))) return false;
+  return rest && HasAnyWord(rest->substr(0, 40), {"iterations", "iteration", "iters", "steps", "batches", "seconds",
+                                                  "minutes", "few steps", "n steps"});
+}
+
+// A part of a sentence, up to its full stop or comma, that says it as a fact.
+bool StatesAHang(std::string_view part) {
+  if (DeniesProgress(part)) return true;
+  const bool says =
+      (HasWord(part, "for") && HasWord(part, "ever")) ||
+      HasAnyWord(part, {"hangs",
+                        "hanging",
+                        "hung",
+                        "hang at",
+                        "hang in",
+                        "hang after",
+                        "hang during",
+                        "goes into hang",
+                        "goes into a hang",
+                        "went into a hang",
+                        "stuck",
+                        "stucks",
+                        "stucked",
+                        "hanged",
+                        "freezes",
+                        "freezed",
+                        "freeze",
+                        "is frozen",
+                        "froze",
+                        "deadlocks",
+                        "deadlock",
+                        "stalls",
+                        "stalled",
+                        "forever",
+                        "no progress",
+                        "stops moving",
+                        "stops responding",
+                        "just sits",
+                        "sits there",
+                        "nothing after that",
+                        "nothing happens",
+                        "nothing is printed",
+                        "nothing more happens",
+                        "nothing more is printed",
+                        "nothing else happens",
+                        "nothing else is printed",
+                        "no further output",
+                        "no more output",
+                        "no new output",
+                        "no output any more",
+                        "no output anymore"}) ||
+      HasAnyWord(part, {"simply stops", "just stops", "both stop", "all stop"}) ||
+      HasWordBefore(part, "then nothing", {"for", "more", "else", "at all", "any more", "anymore", "until"}) ||
+      (HasAnyWord(part, {"no output", "nothing more", "nothing else", "nothing new", "nothing further", "no step",
+                         "no new step", "no new line"}) &&
+       HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "mins", "days", "h"}));
+  return says && !IsDoubted(part) && !GoesOnEachTime(part);
+}
+
+static bool StatesStutter(std::string_view part) {
+  return HasAnyWord(part, {"hangs", "freezes", "freeze", "stalls", "pauses", "gets stuck", "stuck"}) &&
+         GoesOnEachTime(part) && !IsDoubted(part);
+}
+
+bool StatesAStop(std::string_view part) {
+  return HasAnyWord(part, {"it stops", "it always stops", "it still stops", "stops at", "stops there", "stops here",
+                           "stops after", "stops in", "stops during", "stops when it", "stops when the", "stopped at",
+                           "stopped there"}) &&
+         !IsDoubted(part);
+}
+
+// "slow" of the job, not of a thing: "is slow on two nodes", not "the slow tokenizer".
+bool StatesSlowness(std::string_view part) {
+  const bool says =
+      HasWordBefore(part, "slow", {"here",     "with",          "when",       "on",   "as",    "than",    "compared",
+                                   "and",      "but",           "in",         "for",  "after", "since",   "at",
+                                   "although", "though",        "because",    "now",  "too",   "again",   "from",
+                                   "over",     "across",        "while",      "even", "only",  "between", "training",
+                                   "speed",    "communication", "performance"}) ||
+      HasAnyWord(part, {"slower",
+                        "slows down",
+                        "slowed down",
+                        "slowdown",
+                        "far longer",
+                        "much longer",
+                        "takes longer",
+                        "take longer",
+                        "times longer",
+                        "times as long",
+                        "twice as long",
+                        "longer and longer",
+                        "increasingly longer",
+                        "takes longer each",
+                        "speed goes down",
+                        "speed drops",
+                        "throughput drops",
+                        "throughput is low",
+                        "low throughput",
+                        "low bandwidth",
+                        "bandwidth is low",
+                        "performance is bad",
+                        "bad performance",
+                        "poor performance",
+                        "varying performance",
+                        "unstable performance",
+                        "inconsistent performance",
+                        "varying throughput"}) ||
+      (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
+       HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad", "poor"})) ||
+      StatesStutter(part);
+  return says && !IsDoubted(part) &&
+         !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
+}
+
+// "the loss becomes NaN after 300 steps"
+bool StatesNotFinite(std::string_view part) {
+  return HasAnyWord(part, {"loss", "losses", "gradient", "gradients", "grad", "grads"}) &&
+         HasAnyWord(part, {"nan", "nans", "inf"}) &&
+         HasAnyWord(part, {"becomes", "become", "became", "is", "are", "was", "goes", "go", "went", "turns", "turned",
+                           "gets", "get", "got", "to", "will be", "always"}) &&
+         !IsDoubted(part) && !HasAnyWord(part, {"check", "checks", "detect", "skip", "skipped", "ignore"});
+}
+
+// A measure, a number, and what it should be: "busbw is at 12, I would expect 180".
+bool MissesAnExpectation(std::string_view sentence) {
+  const bool measures = HasAnyWord(sentence, {"busbw", "algbw", "bandwidth", "throughput", "speed", "tflops", "mfu"}) ||
+                        ContainsAny(sentence, {"gb/s", "gbit/s", "gbps", "gib/s", "mb/s", "it/s", "s/it"});
+  const bool misses =
+      HasAnyWord(sentence, {"would expect",   "i expect",      "i expected",    "we expect",      "we expected",
+                            "in theory",      "should be",     "should reach",  "supposed to be", "lower than expected",
+                            "below what",     "reaches only",  "only reaches",  "reach only",     "only reach",
+                            "gets only",      "get only",      "only get",      "only gets",      "drops to only",
+                            "never provided", "never reaches", "never reached", "never exceeds",  "does not exceed",
+                            "no more than"});
+  const bool fits =
+      Contains(sentence, "?") || HasAnyWord(sentence, {"as expected", "as i expected", "fixed", "solved"});
+  // "samples per second fall to 10", "it/s drops from 12 to 3"
+  const bool falls = HasAnyWord(sentence, {"falls to", "fall to", "fell to", "drops to", "drop to", "dropped to",
+                                           "falls from", "drops from", "dropped from"});
+  return measures && (misses || falls) && !fits && sentence.find_first_of("0123456789") != std::string_view::npos;
+}
+
+}  // namespace tacet

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace tacet {
+
+// What a part of a sentence states. All take small letters.
+
+using WordList = std::initializer_list<std::string_view>;
+
+std::string Lowered(std::string_view text);
+// One of the words by itself, not inside of another.
+bool HasAnyWord(std::string_view text, WordList words);
+// Supposed, asked, over or denied.
+bool IsDoubted(std::string_view part);
+// "freezes every 20 iterations": no hang, since it goes on each time.
+bool GoesOnEachTime(std::string_view part);
+
+bool StatesAHang(std::string_view part);
+bool StatesAStop(std::string_view part);
+bool StatesSlowness(std::string_view part);
+bool StatesNotFinite(std::string_view part);
+// A measure, a number, and what it should be: "busbw is at 12, I would expect 180".
+bool MissesAnExpectation(std::string_view sentence);
+
+}  // namespace tacet

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/ras_lead.h"
+
+#include <string>
+#include <utility>
+
+#include "analysis/told_laggards.h"
+#include "rules/words.h"
+
+namespace tacet {
+
+bool SpeakOfRasLead(const Case& facts, Diagnosis& diagnosis) {
+  const ToldLead lead = FindToldLead(facts.incident);
+  if (!lead) return false;
+  const std::string leaders = RankWords(lead.leaders), many = std::to_string(lead.behind) + " other ranks";
+  Finding finding;
+  finding.severity = Severity::note;
+  finding.headline = "At the time of the RAS report, " + leaders + " had launched " + std::to_string(lead.most) + " " +
+                     lead.operation + " and " + many + " " + std::to_string(lead.least) +
+                     (lead.stands ? "; no rank launched anything since the report before"
+                                  : "; a running job can look like this at any moment");
+  finding.explanation = "The report names the ranks that are ahead, not those that are behind.";
+  finding.evidence.push_back({lead.source, "", "how far most ranks were"});
+  finding.fix = {
+      "Take a second RAS report some seconds later (ncclras -v), and run the diagnosis on both: counts that do not "
+      "change are those of a hang.",
+      "If it hangs: take the stacks of the ranks that are behind (py-spy dump --pid PID); what they do instead of " +
+          lead.operation + " is the reason. Look at what " + leaders + " do differently from the others as well."};
+  diagnosis.open.push_back({"Does the job make progress?", "a second RAS report some seconds later (ncclras -f json)"});
+  diagnosis.headline = finding.headline;
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+  return true;
+}
+
+}  // namespace tacet
