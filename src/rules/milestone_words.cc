@@ -79,8 +79,11 @@ std::optional<RankAtWork> FindRankAtWork(const Case& facts) {
     for (const LineOfRank& line : outline.at_work)
       if (line.rank == others.front().value && timeout && StandsBefore(timeout->source, line.source))
         found.source = line.source, found.text = line.text;
-  if (const Milestone* saved = found.text.empty() && timeout ? SavedAfter(facts.incident, timeout->source) : nullptr)
-    found.source = saved->source, found.text = saved->words + " was saved";
+  // Where lines name the ranks that print them, this one may be of any other.
+  for (const LogOutline& outline : facts.incident.outlines)
+    if (found.text.empty() && timeout && outline.saved && StandsBefore(timeout->source, outline.saved.source) &&
+        outline.at_work.empty() && outline.last_of_ranks.empty())
+      found.source = outline.saved.source, found.text = outline.saved.words + " was saved", found.by_checkpoint = true;
   found.rank = others.front();
   if (found.text.empty()) return std::nullopt;
   return found;

@@ -30,6 +30,7 @@ struct RankAtWork {
   Rank rank;
   SourceRef source;
   std::string text;
+  bool by_checkpoint = false;  // no line names its rank
   TimeoutCensus census;
 };
 std::optional<RankAtWork> FindRankAtWork(const Case& facts);

@@ -91,7 +91,7 @@ static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
   // Records of the others may be here, and show that they wait for it and no more.
   const auto& ends = facts.standstill.ranks;
   const bool unclear = ends.size() == 1 && ends[0].rank == rank && ends[0].kind == StandstillKind::unclear;
-  if (!facts.analyses.sources.empty() && !unclear) return false;
+  if (!facts.analyses.sources.empty() && (!unclear || !working->by_checkpoint)) return false;
   const int64_t limit_ms = call.first->As<WatchdogTimeout>().timeout_ms;
   Finding finding;
   finding.cause = "timeout-too-short";
