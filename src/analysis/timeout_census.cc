@@ -107,8 +107,10 @@ void FindCompleted(const Incident& incident, TimeoutCensus& census) {
   for (const Event& event : incident.events)
     if (event.kind == EventKind::watchdog_status && event.rank.known() && event.group_name == lowest->group &&
         event.As<WorkCounters>().last_completed >= lowest->seq &&
-        !std::binary_search(lowest->ranks.begin(), lowest->ranks.end(), event.rank))
+        !std::binary_search(lowest->ranks.begin(), lowest->ranks.end(), event.rank)) {
       completed.insert(event.rank);
+      if (!census.proof_of_completed) census.proof_of_completed = &event;
+    }
   census.completed.assign(completed.begin(), completed.end());
 }
 

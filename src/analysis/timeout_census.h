@@ -42,6 +42,7 @@ struct TimeoutCensus {
   size_t heard = 0;                 // of how many ranks there are lines
   std::vector<Subject> nameless;    // processes of the job whose lines tell no rank: each is one of the unheard
   std::vector<Rank> completed;      // by their counters they have completed the lowest of these calls
+  const Event* proof_of_completed = nullptr;
   std::string bar;                  // work that goes on in the same output meanwhile: "Tokenizing: 36%"
 
   explicit operator bool() const { return !calls.empty(); }

@@ -210,7 +210,10 @@ void AddFromRemoteRanks(const Incident& incident, std::map<Rank, ToldLaggard>& b
 // Horovod lists those whose tensors are ready, and leaves the others to be concluded.
 std::string ReportWords(const Event& event) {
   if (event.kind == EventKind::monitored_barrier_failed) return "did not reach the monitored barrier";
-  if (!event.As<DesyncReport>().waiting.empty()) return "is not in the list of ranks that are ready";
+  const auto& report = event.As<DesyncReport>();
+  if (!report.waiting.empty())
+    return report.tensor.empty() ? "did not join, by PyTorch's desync report"
+                                 : "is not in the list of ranks that are ready";
   return "is named as missing or behind";
 }
 

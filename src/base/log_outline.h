@@ -101,6 +101,7 @@ struct LogOutline {
   int64_t warnings = 0, errors = 0;
   std::vector<int32_t> ranks;  // that lines name as the ones that print them; sorted
   int64_t world = -1;          // of these ranks
+  int64_t stated_world = -1;   // a line calls it the world's size; -2: lines tell different ones
   std::vector<LineOfRank> last_of_ranks;  // sorted
   std::vector<LineOfRank> joining;        // by which processes say as which rank they join; in the order of lines
   std::vector<LineOfRank> at_work;        // the last line of a rank by which it is further than by one before; sorted

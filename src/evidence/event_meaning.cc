@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/signal_name.h"
@@ -283,6 +286,10 @@ void ReadException(Event& event) {
             (Contains(event.text, "environment variable ") && Contains(event.text, " expected, but not set")) ||
                 (type == "KeyError" && ContainsAny(event.text, {"'RANK'", "'LOCAL_RANK'", "'WORLD_SIZE'"})));
   event.Set(Meaning::diverged, TellsDivergence(type, event.text));
+  // FileNotFoundError: [Errno 2] No such file or directory: 'configs/base.yaml'
+  if (const auto path = After(event.text, "No such file or directory: '"))
+    event.Make<Raised>().relative_path = !path->empty() && path->find_first_of("/\\~") != 0 &&
+                                         path->substr(0, path->find('\'')).find(':') == std::string_view::npos;
   // makeDeviceForHostname(): unsupported gloo device: gloo has no transport of this platform in it.
   event.Set(Meaning::data_ended, type == "the end of its data");
   event.Set(Meaning::not_in_build, Contains(event.text, "unsupported gloo device"));
@@ -342,6 +349,33 @@ void ReadNcclError(Event& event) {
     event.Make<NcclError>().reason = event.text.substr(at + kReason.size());
 }
 
+// A number that is the first bytes of an HTTP request, in either order: 0x47455420 is "GET ".
+bool IsHttpNumber(uint64_t number) {
+  std::string little, big;
+  for (int byte = 0; byte < 8; ++byte) {
+    const char c = static_cast<char>(number >> (8 * byte) & 0xff);
+    if (c == 0) continue;
+    little.push_back(c);
+    big.insert(big.begin(), c);
+  }
+  for (const std::string_view method : {"GET ", "POST", "HEAD", "PUT ", "OPTI", "CONN", "PRI "})
+    if (little.starts_with(method) || big.starts_with(method)) return true;
+  return false;
+}
+
+// "wrong type 1195725856 != 3", "socket magic mismatch 0x47455420 != 0x564ab9f2fccb2d95"
+bool HoldsHttp(std::string_view text) {
+  for (size_t at = text.find_first_of("0123456789"); at < text.size(); at = text.find_first_of("0123456789", at)) {
+    const bool hex = text.substr(at).starts_with("0x");
+    const char* begin = text.data() + at + (hex ? 2 : 0);
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number, hex ? 16 : 10);
+    if (error == std::errc() && IsHttpNumber(number)) return true;
+    at = std::max<size_t>(static_cast<size_t>(end - text.data()), at + 1);
+  }
+  return false;
+}
+
 void ReadGid(Event& event) {
   Warning& warning = event.Make<Warning>();
   if (const int64_t index = ReadEmptyGidIndex(event.text); index >= 0)
@@ -357,6 +391,11 @@ void ReadNcclWarning(Event& event) {
   event.Set(Meaning::no_interface, warning.id == "socket-no-interface" || warning.id == "peer-address-missing");
   event.Set(Meaning::duplicate_gpu, warning.id == "duplicate-gpu");
   if (warning.id == "ib-modify-qp-failed") ReadGid(event);
+  warning.speaks_http =
+      (warning.id == "socket-stranger" || warning.id == "bootstrap-stranger") && HoldsHttp(event.text);
+  // UCX's sock.c: "connect(fd=41, dest_addr=10.44.2.9:51120) failed: Connection timed out"
+  warning.over_tcp =
+      warning.id == "ucx-failed" && Contains(event.text, "connect(fd=") && Contains(event.text, "Connection timed out");
   // Cuda failure 'an illegal memory access was encountered'
   if (warning.id == "cuda-failure") {
     event.Set(Meaning::illegal_access, Contains(event.text, "illegal memory access"));

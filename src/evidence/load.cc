@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
-#include <set>
 
 #include "base/decompress.h"
 #include "base/json_reader.h"
@@ -22,6 +21,7 @@
 #include "evidence/load_archive.h"
 #include "evidence/registry.h"
 #include "evidence/text_layers.h"
+#include "evidence/told_bytes.h"
 #include "evidence/told_words.h"
 #include "evidence/zero_bytes.h"
 
@@ -244,23 +244,12 @@ std::vector<std::string> MissingPaths(const std::vector<std::string>& paths) {
   return missing;
 }
 
-// No format knows the file, and its sentences still told something: the lines that did are understood.
-void TellFreeText(std::string_view bytes, Fragment& fragment) {
+// No format knows the file, and its sentences still told something.
+void TellFreeText(Fragment& fragment) {
   if (fragment.format != "unknown" || fragment.events.empty()) return;
-  std::set<uint64_t> lines;
-  uint64_t understood = 0;
-  for (const Event& event : fragment.events) {
-    const uint64_t offset = std::min<uint64_t>(event.source.offset, bytes.size());
-    const size_t before = offset == 0 ? std::string_view::npos : bytes.rfind('\n', offset - 1);
-    const size_t begin = before == std::string_view::npos ? 0 : before + 1;
-    const size_t end = std::min(bytes.find('\n', begin), bytes.size() - 1) + 1;
-    if (lines.insert(begin).second && end > begin) understood += end - begin;
-  }
-  understood = std::min<uint64_t>(understood, fragment.bytes.not_understood);
-  fragment.bytes.understood += understood;
-  fragment.bytes.not_understood -= understood;
   for (Diagnostic& diagnostic : fragment.diagnostics)
-    if (diagnostic.code == "unknown-format") diagnostic.message = "free text; read for what its sentences say";
+    if (diagnostic.code == "unknown-format")
+      diagnostic.message = "not a known format; searched for error messages and for what its sentences say";
 }
 
 // `mapped`: the bytes are a read-only mapping of the file, never memory of our own.
@@ -269,8 +258,10 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   const Compression compression = DetectCompression(bytes);
   if (compression == Compression::none) {
     Fragment plain = ReadPlain(path, bytes, cut, mapped);
+    const size_t read = plain.events.size();
     AddToldWords(bytes, plain);
-    TellFreeText(bytes, plain);
+    CountToldLines(bytes, read, plain);
+    TellFreeText(plain);
     return plain;
   }
   // Look before unpacking: an unknown format is not worth the memory.

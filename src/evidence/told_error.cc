@@ -127,6 +127,7 @@ void AddToldError(std::string_view bytes, Fragment& fragment) {
   if (has_cut) {
     // No type has a blank in it: the words stand in the text, and their name nowhere.
     cut->Make<Raised>().type = told.type.empty() ? "an error" : told.type;
+    cut->Make<Raised>().told_line = told.source.line;
     cut->text = told.message;
     cut->meanings = 0;
     ReadMeaning(*cut);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/advice.h"
 #include "base/line_reader.h"
@@ -59,6 +61,15 @@ std::string_view WithoutTime(std::string_view line) {
   if (line.substr(end).starts_with("Z ")) end += 2;  // the zone of an ISO time
   return line.substr(end);
 }
+
+// Rust prints the message of a panic below its place:
+//   thread 'router' panicked at src/router/worker.rs:212:14:
+//   called `Result::unwrap()` on an `Err` value: Os { code: 111, kind: ConnectionRefused, ... }
+bool AnnouncesPanic(std::string_view line) {
+  return Trim(line).ends_with(':') && Contains(line.substr(0, 120), "' panicked at ");
+}
+
+void TakePanic(std::string_view line, Event& event) { event.text += "\n" + std::string(Trim(line).substr(0, 400)); }
 
 void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {
   Event& event = fragment.events.emplace_back();
@@ -204,6 +215,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::progress) last_step = std::max(last_step, event.source.line);
   bool error = false, error_behind_steps = false;
+  size_t panic = SIZE_MAX;  // the event whose message is the next line
   const bool runs = ShowsRunningProcess(bytes, fragment);
   ToldPlace place;
   AroundTheLog around(bytes);
@@ -214,6 +226,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   while (reader.Next(&line)) {
     const SourceRef source{FileId{}, reader.number(), reader.offset()};
     const bool outside = around.Holds(line, source.line);
+    if (panic != SIZE_MAX) TakePanic(line, fragment.events[std::exchange(panic, SIZE_MAX)]);
     if (ignored.Holds(line) || read.contains(source.line)) continue;
     const bool hangs =
         (around.MayHold() && SaysItHangs(line)) || (line.data() == title.data() && TitleSaysItHangs(line));
@@ -234,7 +247,9 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     const bool behind_steps = unread && !error_behind_steps && source.line > last_step;
     error |= own;
     error_behind_steps |= behind_steps;
-    if (kind != EventKind::progress && (first || own || behind_steps)) AddTold(kind, line, source, fragment);
+    if (kind == EventKind::progress || !(first || own || behind_steps)) continue;
+    AddTold(kind, line, source, fragment);
+    if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
   }
   AddToldError(bytes, fragment);
   PlaceToldXids(bytes, fragment);

@@ -337,6 +337,21 @@ class JobBuilder {
     return closes ? static_cast<int64_t>(most) : -1;
   }
 
+  // "rank=3 world=8", where all who tell it tell the same; and "rank 2/4", where the lines of all of them are here: a
+  // group's numbers look the same.
+  int64_t StatedWorld() const {
+    int64_t stated = -1;
+    std::map<int64_t, std::set<int32_t>> counted;  // by the size, who counts so
+    for (const LogOutline& outline : incident_.outlines) {
+      if (outline.stated_world != -1)
+        stated = stated == -1 || stated == outline.stated_world ? outline.stated_world : -2;
+      if (outline.world > 0) counted[outline.world].insert(outline.ranks.begin(), outline.ranks.end());
+    }
+    for (const auto& [world, ranks] : counted)
+      if (std::cmp_equal(ranks.size(), world) && *ranks.rbegin() == world - 1) stated = std::max(stated, world);
+    return stated;
+  }
+
   void SettleWorldSize() {
     int64_t size = groups_.AgreedSize(incident_.world_size);
     for (const Group& group : incident_.groups) {
@@ -349,9 +364,8 @@ class JobBuilder {
       const int64_t expected = event.As<Rendezvous>().expected;
       if (expected < (1 << 24)) size = std::max(size, expected), incident_.world_told |= expected > 0;
     }
-    // "rank 2/4": where the lines of all of them are here. A group's numbers look the same.
-    for (const LogOutline& outline : incident_.outlines)
-      incident_.world_told |= outline.world > 0 && outline.world == size && std::cmp_equal(outline.ranks.size(), size);
+    if (const int64_t stated = StatedWorld(); stated > 0 && stated >= size && stated < (1 << 24))
+      size = stated, incident_.world_told = true;
     // A report may name ranks of which no file is here.
     for (const Event& event : incident_.events) {
       if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report &&

@@ -55,6 +55,8 @@ struct ProcessEnd {
   bool with_step : 1 = false;         // the scheduler ended it together with its step or job, and gives no reason
   bool named_first : 1 = false;       // mpirun and horovodrun: the first process that exited with an error
   bool first_only : 1 = false;        // its launcher ends the others then, and tells nothing of them (mp.spawn)
+  bool of_script : 1 = false;         // never started: the scheduler's own copy of the job script
+  bool by_path : 1 = false;           // never started: it is named by a path, and so PATH plays no part
   int32_t local_rank = -1;            // the rank on its node
   std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
   std::string sentence;               // what happened, where the words of the message say it
@@ -83,6 +85,8 @@ struct WatchdogTimeout {
   CodePlace place;        // the caller, of the stack that follows
   int64_t elements_out = -1;
   std::string bar;  // a progress bar of work that goes on in the same output at that time: "Tokenizing: 36%"
+  uint32_t bar_line = 0;
+  int64_t bar_left_s = -1;  // what the bar expects to need still
 };
 
 // The numbers of the last operation enqueued and completed in a group.
@@ -106,6 +110,8 @@ struct XlaWait {
   bool passed = false;      // it went on
   bool compiling = false;   // no wait for others: the compiler is slow
   bool all_joined = false;  // all have arrived, and the one that works for them does not finish
+  uint32_t passed_line = 0;  // the line that says that it went on
+  int64_t waited_s = -1;     // until then, by the times of the lines
 };
 
 struct HeartbeatStuck {
@@ -122,6 +128,7 @@ struct LostPeer {
   std::string address;
   bool ends_itself = false;  // the process that tells it came to the end of its program later
   PeerKind kind = PeerKind::process;
+  bool closing = false;  // the one that tells it was shutting down by itself
 };
 
 struct MismatchReport {
@@ -146,6 +153,7 @@ struct BarrierFailure {
 struct DdpParameters {
   std::string names;
   bool search_is_on = false;  // find_unused_parameters=True
+  uint32_t list_line = 0;     // the line that lists the names, where it is not that of the error
 };
 
 // An assertion in a kernel of the program: "Indexing.cu:1289: Assertion `index < size`".
@@ -179,11 +187,13 @@ struct Raised {
   std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason, ErrorObject> about;
   Activity during = Activity::not_told;
   bool in_thread = false;    // it ended a thread beside the main one, which goes on
+  bool relative_path = false;  // the file that the message names is told by a relative path
   std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
   bool first_only = false;   // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed
   bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
   bool of_parent = false;      // a child process could not read what its parent pickled for it
+  uint32_t told_line = 0;      // the line of a sentence that tells the message, where the traceback is cut before it
 };
 
 // An error after which the one that printed it went on.
@@ -203,6 +213,8 @@ struct NcclError {
   std::string reason;  // what NCCL says of it
   std::string cure;    // and what to do about it, where the library says so (Ascend's "Solution:")
   bool of_socket = false;  // the call that failed was one on a socket
+  uint32_t reason_line = 0;  // the line with the reason, where it is not that of the error
+  std::string peer;          // the address of the peer that closed the connection, where the reason tells it
 };
 
 struct StoreWait {
@@ -245,6 +257,7 @@ struct StoreUnreachable {
   std::string address;
   int64_t timeout_ms = -1;
   Unreachable how = Unreachable::store;
+  bool by_agent = false;  // torchrun's agent tells it, before any rank is started
 };
 
 // DDP compares the models of all ranks before it starts.
@@ -312,6 +325,8 @@ struct Warning {
   int64_t number = -1;  // see NcclWarningNumbers::value
   int64_t times = -1;
   GidProblem gid = GidProblem::none;
+  bool speaks_http = false;  // what connected sent the first bytes of an HTTP request
+  bool over_tcp = false;     // the connection that failed was one of TCP
   int64_t gid_index = -1;  // where there is such a problem
 };
 
@@ -442,6 +457,8 @@ struct NoSpace {
 
 struct PortTaken {
   int64_t port = -1;
+  bool of_store = false;  // by the frames above it, the store of the rendezvous was to listen there: rank 0's
+  bool of_spawn = false;  // torch.multiprocessing.spawn started the process
 };
 
 // What is known of a fabric that is not ready.

@@ -165,6 +165,9 @@ std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view
     return path;
   }
   // NET/OFI Request 0x7f14cc5b60c0 completed with error. RC: 113: something sent to a peer, whom it does not name.
+  // UCX  ERROR connect(fd=41, dest_addr=10.44.2.9:51120) failed: Connection timed out
+  if (const auto address = After(message, "dest_addr="); address && id == "ucx-failed")
+    return address->substr(0, address->find_first_of(") ,"));
   if (id == "net-plugin-failed" || id == "ucx-failed") {
     const size_t at = message.find("Request 0x");
     return at == std::string_view::npos ? std::string_view() : message.substr(at, message.find(' ', at + 8) - at);

@@ -51,7 +51,24 @@ inline constexpr Refusal kRefusals[] = {
     {"group-twice",
      "the process group was initialized twice in one process",
      {"Call init_process_group once: a framework (Accelerate, Lightning, DeepSpeed) may have done it already; guard it "
-      "with torch.distributed.is_initialized()."}},
+      "with torch.distributed.is_initialized()."},
+     false,
+     false,
+     true},
+    {"scatter-list",
+     "the source of a scatter passed a list that does not have one entry for each rank of the group",
+     {"Give scatter one entry for each rank of the group, in the order of the ranks: only the source passes the list, "
+      "the others pass None.",
+      "If the group is smaller or larger than expected: compare its size with the number of entries that the program "
+      "makes."},
+     false,
+     true},
+    {"tracker-timeout",
+     "Weights & Biases did not answer in time when the run was started",
+     {"Check that the node of the rank that logs (usually rank 0) reaches the server: curl -I https://api.wandb.ai, or "
+      "the address in WANDB_BASE_URL. Compute nodes often need a proxy (HTTPS_PROXY).",
+      "Without a way to the server: WANDB_MODE=offline, and wandb sync DIR after the job.",
+      "If it is only slow: wandb.init(settings=wandb.Settings(init_timeout=300))."}},
     {"cpu-tensor",
      "a tensor on the CPU was given to a backend that only moves GPU memory",
      {"Move the tensor to the GPU before the collective, or initialize with both backends: "

@@ -14,6 +14,7 @@ struct Refusal {
   std::string_view steps[3];  // what to do, most useful first; empty: no more
   bool of_one_file = false;   // it is about one file, and other ranks may read files of their own
   bool of_program = false;    // a mistake in the program, at the line that raises it
+  bool says_all = false;      // the message tells nothing that the sentence does not
 };
 
 std::span<const Refusal> AllRefusals();

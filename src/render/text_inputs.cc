@@ -56,7 +56,8 @@ const FormatNoun* NounOf(std::string_view format) {
 // "4 NCCL logs"; of lines of several formats in one file: "2 job logs with NCCL lines".
 std::string DescribeFormat(std::string_view format, size_t files) {
   const std::string number = std::to_string(files) + ' ';
-  if (format.empty() || format == "unknown") return number + "of unknown format";
+  if (format.empty() || format == "unknown")
+    return number + (files == 1 ? "file of unknown format" : "files of unknown format");
   if (const FormatNoun* noun = NounOf(format)) return number + std::string(files == 1 ? noun->one : noun->several);
   if (format.find("torch_log") == std::string_view::npos || format.find('+') == std::string_view::npos)
     return number + CleanLine(format);

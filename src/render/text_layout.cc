@@ -93,9 +93,13 @@ static void WrapLine(std::string_view line, size_t width, std::vector<std::strin
     while (used + DisplayWidth(word) > width) {  // longer than a line by itself
       size_t bytes = ByteOfColumn(word, width - used);
       // Behind a comma, a slash or a parenthesis, unless little would be left of the line.
-      if (const size_t mark = word.substr(0, bytes).find_last_of(",/(");
-          mark != std::string_view::npos && mark > bytes / 2)
-        bytes = mark + 1;
+      // Of a name without any of these behind a full stop or a colon.
+      for (const std::string_view marks : {",/(", ".:"})
+        if (const size_t mark = word.substr(0, bytes).find_last_of(marks);
+            mark != std::string_view::npos && mark > bytes / 2) {
+          bytes = mark + 1;
+          break;
+        }
       out->push_back(current + std::string(word.substr(0, bytes)));
       word.remove_prefix(bytes);
       current.clear();

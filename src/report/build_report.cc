@@ -220,6 +220,22 @@ std::string AssumedRankWords(const Incident& incident, const Process& process) {
   return who + " inferred: no line states " + (one ? "it" : "them");
 }
 
+// Another line says the same: a report that lists all ranks, or "rank 2/4" of as many processes as there are. Where
+// local ranks count all of the job, they are its ranks.
+bool IsConfirmed(const Incident& incident, const Process& process) {
+  const auto lists = [&](const Event& event) {
+    const auto& waiting = event.As<DesyncReport>().waiting;
+    return event.kind == EventKind::desync_report &&
+           (std::find(event.ranks.begin(), event.ranks.end(), process.rank) != event.ranks.end() ||
+            std::find(waiting.begin(), waiting.end(), process.rank) != waiting.end());
+  };
+  if (process.rank_clue == RankClue::message) return std::any_of(incident.events.begin(), incident.events.end(), lists);
+  const auto& outlines = incident.outlines;
+  return process.rank_clue == RankClue::local_rank && std::cmp_equal(incident.process_of.size(), incident.world_size) &&
+         std::any_of(outlines.begin(), outlines.end(),
+                     [&](const LogOutline& outline) { return outline.world == incident.world_size; });
+}
+
 }  // namespace
 
 Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
@@ -259,7 +275,8 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
           "timelines name workers by their place only: ranks here count the recorded workers in Megatron's order "
           "(stage x data-parallel size + data-parallel rank)");
     for (const Process& process : job->incident->processes) {
-      if (!process.rank.known() || process.rank_certainty != Certainty::assumed || !report.assumptions.empty())
+      if (!process.rank.known() || process.rank_certainty != Certainty::assumed || !report.assumptions.empty() ||
+          IsConfirmed(*job->incident, process))
         continue;
       report.assumptions.push_back(AssumedRankWords(*job->incident, process));
     }

@@ -209,7 +209,8 @@ bool HasUnsignedError(const Incident& incident) {
 std::set<FileId> OutputsOfSpawn(const Incident& incident) {
   std::set<FileId> files;
   for (const Event& event : incident.events)
-    if (event.As<Raised>().first_only || event.As<ProcessEnd>().first_only) files.insert(event.source.file);
+    if (event.As<Raised>().first_only || event.As<ProcessEnd>().first_only || event.As<PortTaken>().of_spawn)
+      files.insert(event.source.file);
   return files;
 }
 
@@ -219,6 +220,15 @@ std::set<Rank> PrintingRanks(const Incident& incident) {
   for (const LogOutline& one : incident.outlines)
     for (const int32_t rank : one.ranks) ranks.insert(Rank(rank));
   return ranks;
+}
+
+// The file holds the lines of this process and of no other one.
+bool OwnsFile(const Incident& incident, uint32_t owner, FileId file) {
+  for (uint32_t i = 0; i < incident.processes.size(); ++i) {
+    const auto& files = incident.processes[i].files;
+    if ((std::find(files.begin(), files.end(), file) != files.end()) != (i == owner)) return false;
+  }
+  return true;
 }
 
 // It lost a peer, raised because of that, and is gone: it does not wait any more.
@@ -260,10 +270,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   std::set<Rank> guilty(diagnosis.ranks.begin(), diagnosis.ranks.end()),
       waiting(standstill.waiters.begin(), standstill.waiters.end());
   const std::set<Rank> stands = waiting;
+  const bool suffer = !diagnosis.findings.empty() && diagnosis.findings[0].ranks_suffer;
   // Ranks that PyTorch's check of their calls stopped wait no more.
   const bool stopped = diagnosis.status == Status::crash && diagnosis.cause.starts_with("collective-");
   // What runs on a slow transport is affected and waits for nobody.
-  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status) && !stopped)
+  if (!diagnosis.findings.empty() && AffectedWait(diagnosis.findings[0].status) && !stopped && !suffer)
     waiting.insert(diagnosis.findings[0].affected_ranks.begin(), diagnosis.findings[0].affected_ranks.end());
   std::set<Rank> affected;  // of whom the verdict itself says that they wait
   if (!diagnosis.findings.empty())
@@ -294,6 +305,16 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     for (const auto& [rank, process] : incident.process_of)
       if (incident.processes[process].fails) errors.emplace(rank, nullptr);
   }
+  // Lines that no reader knows, and that are marked as errors: of whom the whole file is.
+  if (diagnosis.status == Status::undetermined)
+    for (const Event& event : incident.events)
+      for (const auto& [rank, process] : incident.process_of)
+        if (event.kind == EventKind::unread_error && OwnsFile(incident, process, event.source.file))
+          errors.emplace(rank, nullptr);
+  std::map<Rank, std::string> laggards;
+  for (const Event& event : incident.events)
+    if (const std::string call = ReportedCallWords(event); event.kind == EventKind::desync_report && !call.empty())
+      for (const Rank rank : event.ranks) laggards.emplace(rank, "did not join " + call);
   const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
   // A process that speaks and tells no rank may be any of those of whom there is no line.
   const bool nameless = !NamelessProcesses(incident).empty() || HasUnsignedError(incident);
@@ -329,7 +350,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
                : life.any() || !row.evidence_kinds.empty() ? "ok"
                : nameless || printing.contains(rank)       ? ""
                                                            : "silent";
-    if (guilty.contains(rank) && diagnosis.cause.empty()) row.role = "suspect";
+    if (guilty.contains(rank) && (diagnosis.cause.empty() || diagnosis.confidence == Confidence::possible))
+      row.role = "suspect";
+    if (guilty.contains(rank) && suffer) row.role.clear();
     if (guilty.contains(rank) && alike) row.role.clear();
     if (row.role == "guilty" && WasEnded(life)) {
       // That it was ended is known, and not by whom: no guilt.
@@ -347,7 +370,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) {
-      if (row.doing.empty()) row.doing = stack->second->where;
+      if (row.doing.empty() && !stack->second->where.empty()) row.doing = "in " + stack->second->where;
       const bool stands_still =
           diagnosis.status == Status::hang || (diagnosis.status == Status::undetermined && incident.streams.empty());
       if (row.role == "ok" && stands_still && WaitsByStack(*stack->second)) row.role = "waits";
@@ -375,7 +398,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     }
     if (error == errors.end() && diagnosis.status == Status::crash && row.role.empty() && row.doing.empty() &&
         printing.contains(rank) && !nameless)
-      row.doing = "no error reported";
+      row.doing = spawned.empty() ? "no error reported" : kEndedByLauncher;
     if (diagnosis.status == Status::hang && census && !census.Of(rank) && row.role.empty() && row.doing.empty() &&
         printing.contains(rank))
       row.doing = "no timeout reported";
@@ -388,15 +411,18 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = ended_by_spawn(rank) ? kEndedByLauncher : "no error reported";
     }
+    if (const auto laggard = laggards.find(rank);
+        laggard != laggards.end() && row.doing.empty() && (row.role == "guilty" || row.role == "suspect"))
+      row.doing = laggard->second;
     if (!IsOlderThanItsCall(incident, sources, life)) row.last_sign = Clock(life.last_wall_ns);
     rows.push_back(std::move(row));
   }
   ListUnseen(incident, census, rows);
   // Numbers alone tell nothing.
-  const auto is_bare = [](const ReportRank& row) {
-    return row.role.empty() && row.host.empty() && row.doing.empty() && row.last_operation.empty();
+  const auto is_bare = [&](const ReportRank& row) {
+    return row.role.empty() && (suffer || row.host.empty()) && row.doing.empty() && row.last_operation.empty();
   };
-  if (nameless && std::all_of(rows.begin(), rows.end(), is_bare)) rows.clear();
+  if ((nameless || suffer) && std::all_of(rows.begin(), rows.end(), is_bare)) rows.clear();
   return rows;
 }
 

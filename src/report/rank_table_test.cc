@@ -101,6 +101,29 @@ TEST(RankTable, NobodyIsWellInAJobThatFailed) {
   EXPECT_EQ(RowsAfterAnError(Status::crash, false)[1].role, "guilty");
 }
 
+// A cause that is only possible, or that lies outside of the rank, makes nobody guilty.
+TEST(RankTable, WhoSuffersOrMayBeTheCauseIsNotGuilty) {
+  for (const bool suffers : {true, false}) {
+    JobSketch job(2, {});
+    for (const int r : {0, 1}) job.Say(r, EventKind::progress);
+    Diagnosis diagnosis;
+    diagnosis.status = Status::crash;
+    diagnosis.cause = "port-in-use";
+    diagnosis.confidence = suffers ? Confidence::certain : Confidence::possible;
+    diagnosis.ranks = Ranks({0});
+    Finding finding;
+    finding.cause = diagnosis.cause;
+    finding.status = Status::crash;
+    finding.ranks = diagnosis.ranks;
+    finding.ranks_suffer = suffers;
+    diagnosis.findings.push_back(finding);
+    const JudgedCase judged(job);
+    const auto rows = RankTable(judged.incident(), judged.analyses(), judged.standstill(), diagnosis);
+    EXPECT_EQ(rows[0].role, suffers ? "" : "suspect");
+    EXPECT_TRUE(rows[0].of_verdict);
+  }
+}
+
 TEST(RankTable, WhoIsLeftWhenOneFailsIsEndedByTheLauncherThatTellsOfOneOnly) {
   EXPECT_EQ(RowsAfterAnError(Status::crash, true)[0].doing, "ended by the launcher");
 }

@@ -169,7 +169,7 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
     if (finding.fix.empty() && (!PlaceWords(event).empty() || IsNativeType(event.As<Raised>().type))) {
-      const std::string advice = AdviceForType(event.As<Raised>().type);
+      const std::string advice = AdviceForType(event.As<Raised>().type, event.As<Raised>().relative_path);
       finding.fix = {advice.empty() ? PlaceToFix(event) : advice};
       if (!plain)
         finding.fix.push_back(
@@ -211,7 +211,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   }
   const bool alone =
       !many && cut.empty() && IsOddOne(facts, sample.rank) && !FirstFailureElsewhere(facts, {sample.rank});
-  std::string advice = AdviceForType(sample.As<Raised>().type);
+  std::string advice = AdviceForType(sample.As<Raised>().type, sample.As<Raised>().relative_path);
   if (advice.empty() && sample.Means(Meaning::timed_out) && sample.As<Raised>().refusal.empty())
     advice = TimeoutAdvice();
   if (finding.fix.empty()) {
@@ -333,16 +333,17 @@ static RuleAnswer JudgeException(const Case& facts) {
   const std::string &type = sample.As<Raised>().type, object = ObjectWords(sample);
   const Activity during = sample.As<Raised>().during;
   const std::string_view refused = sample.As<Raised>().refusal;
-  const std::string where = PlaceWords(sample);
+  const std::string where = PlacesOfRanks(*chosen, sample);
   std::string message = LastNcclError(facts, sample);
   const bool by_nccl = !message.empty();
   message = MessageWords(by_nccl ? message : sample.text);
   // What is known by its own words is quoted up to the end of its first sentence.
   if (!refused.empty()) message = message.substr(0, message.find(". "));
-  if (!object.empty()) message.clear();  // the same, in fewer words
+  if (!object.empty() || SaysAll(sample)) message.clear();  // the same, in fewer words
   finding.headline =
       RankWords(finding.ranks) + (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") +
-      type + where + (object.empty() ? DuringWords(during) : "") + (message.empty() ? "" : ": " + message) +
+      type + where + (object.empty() && !SaysAll(sample) ? DuringWords(during) : "") +
+      (message.empty() ? "" : ": " + message) +
       (many && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication)
            ? std::string(message.ends_with('.') || message.ends_with('!') || message.ends_with('?') ? " " : ". ") +
                  "Communication is not the cause."
@@ -359,6 +360,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
     finding.headline = std::move(words);
   TellOwners(facts, sample, finding);
+  finding.ranks_suffer = refused == "tracker-timeout";  // whoever logs
   if (!many) {
     if (const auto restart = FindFailedRestart(facts, sample)) TellFailedRestart(*restart, finding);
     if (const Event* other = FirstFailureElsewhere(facts, {sample.rank})) TellOtherFailure(*other, finding);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "model/nccl_warnings.h"
+#include "model/network_address.h"
 #include "rules/activity_words.h"
 #include "rules/end_advice.h"
 #include "rules/end_sentence.h"
@@ -114,12 +115,25 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
             "be reached.",
             "Compare the addresses in the 'Bootstrap: Using' lines of all hosts: each must be reachable from the "
             "others (ping, nc -zv). NCCL_SOCKET_IFNAME chooses the interface; open the ports between the nodes."};
+      if (const std::string_view peer = HostPart(told.As<NcclError>().peer); !peer.empty())
+        return {"Look at the process at " + std::string(peer) +
+                    " first: it closed the connection, most likely because it ended. Read its output, and dmesg -T of "
+                    "its host.",
+                HasNcclInfo(incident) ? "Read the lines of the same process around the cited one: NCCL's warnings, and "
+                                        "'-> N', the results of its calls."
+                                      : "Run again with NCCL_DEBUG=INFO: NCCL's warnings then stand before the error."};
       return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
                   ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
                     "of its calls."
                   : "Read NCCL's warnings around the cited line; where there are none, run again with NCCL_DEBUG=INFO.",
               "Look at the output of the peers for an earlier error."};
     case EventKind::store_lost:
+      if (told.As<LostPeer>().closing)
+        return {
+            "Look at the output of the ranks and at the launcher's exit code: if the job had finished, this is "
+            "harmless, since the node that hosts the store may end first.",
+            "If it had not: read the output of the node that hosts the store (--rdzv-endpoint, usually node 0) for the "
+            "first error."};
       if (told.As<LostPeer>().kind == PeerKind::rendezvous)
         return {
             "Read the output of the node that hosts the store (--rdzv-endpoint, usually node 0) for the first error: "
@@ -152,6 +166,17 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:
+      if (NeverStarted(told) && told.As<ProcessEnd>().of_script)
+        return {
+            "Look at the first line of the job script: the interpreter that it names (#!) must exist on the node, and "
+            "the line must not end with \\r, as files from Windows do.",
+            "On the node: is slurmd's spool directory there, and has it space (ls, df -h of SlurmdSpoolDir)? slurmd's "
+            "log tells whether the script was written, or cleaned up too early."};
+      if (NeverStarted(told) && told.As<ProcessEnd>().by_path)
+        return {
+            "Check that this path exists on every node of the job, inside the container where there is one (mounts), "
+            "and that the file may be executed (ls -l).",
+            "A script: the interpreter that its first line names (#!) must exist, too."};
       if (NeverStarted(told))
         return {
             "Check that the named program or file exists on every node, in the environment that the job gets: activate "

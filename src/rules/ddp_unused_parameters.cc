@@ -17,8 +17,21 @@ static bool OthersGoOn(const Case& facts) {
                      [](const auto& one) { return one.second.any() && !one.second.unused_parameters; });
 }
 
+// The name up to the last full stop that all of them share: "blocks.1" of "blocks.1.mlp.bias" and "blocks.1.qkv.bias".
+static std::string SharedModule(const std::vector<std::string>& names) {
+  std::string_view shared = names.front();
+  for (const std::string& name : names) {
+    size_t same = 0;
+    while (same < shared.size() && same < name.size() && shared[same] == name[same]) ++same;
+    shared = shared.substr(0, same);
+  }
+  const size_t dot = shared.rfind('.');
+  return dot == std::string_view::npos ? "" : std::string(shared.substr(0, dot));
+}
+
 // DDP prints indices with blanks between them ("8 9"), names with commas.
 static std::string ParameterWords(std::string_view names) {
+  constexpr size_t kMostNamed = 4;
   std::vector<std::string> parts;
   while (true) {
     names = names.substr(std::min(names.find_first_not_of(", "), names.size()));
@@ -27,15 +40,38 @@ static std::string ParameterWords(std::string_view names) {
     parts.emplace_back(names.substr(0, end));
     names.remove_prefix(end);
   }
+  // "12 of blocks.1 (blocks.1.mlp.2.bias, ...)"
+  if (parts.size() > kMostNamed) {
+    const std::string module = SharedModule(parts);
+    return (module.empty() ? "" : "of " + module + " ") +
+           ("(" + std::to_string(parts.size()) + ": " + parts[0] + ", " + parts[1] + ", ...)");
+  }
   std::string out;
   for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
   return out;
 }
 
+static bool AreIndices(std::string_view names) {
+  return names.find_first_not_of("0123456789, ") == std::string_view::npos;
+}
+
 static std::string ProofWords(std::string_view names) {
   if (names.empty()) return "DDP's error";
-  const bool indices = names.find_first_not_of("0123456789, ") == std::string_view::npos;
-  return indices ? "DDP gives the indices of the parameters" : "DDP names the parameters";
+  return AreIndices(names) ? "DDP gives the indices of the parameters" : "DDP names the parameters";
+}
+
+// The last line that this rank alone printed before it raised: what it did there, the others did not.
+static const LineOfRank* LastOwnLine(const Case& facts, Rank rank, const Event& error) {
+  const LineOfRank* last = nullptr;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const LineOfRank& line : outline.last_of_ranks)
+      if (line.rank == rank.value && line.source.file == error.source.file && line.source.line < error.source.line)
+        last = &line;
+  if (!last) return nullptr;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const LineOfRank& line : outline.last_of_ranks)
+      if (line.rank != last->rank && line.text == last->text) return nullptr;
+  return last;
 }
 
 static RuleAnswer JudgeUnused(const Case& facts) {
@@ -86,10 +122,26 @@ static RuleAnswer JudgeUnused(const Case& facts) {
     finding.evidence.push_back(CiteEvent(*event, ProofWords(event->As<DdpParameters>().names) +
                                                      (event->rank.known() ? " on " + RankWords({event->rank}) : "")));
   }
+  if (const LineOfRank* line =
+          finding.ranks.size() == 1 && !all ? LastOwnLine(facts, finding.ranks[0], *events[0]) : nullptr) {
+    finding.headline += "; before that it alone printed '" + line->text + "'";
+    finding.evidence.push_back({line->source, line->text, "what only " + RankWords(finding.ranks) + " printed"});
+    finding.fix = {
+        "Look at what " + RankWords(finding.ranks) +
+            " does there: whatever freezes, drops or skips parameters must do so on all ranks in the same step; wrap "
+            "the "
+            "model in DDP again after parameters were frozen.",
+        "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step."};
+  } else if (!lead.names.empty() && !AreIndices(lead.names)) {
+    finding.fix = {
+        "Find these parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",
+        "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a gradient.",
+        "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step."};
+  }
   const bool switched_on = lead.search_is_on;
   if (which.empty() || switched_on) {
     finding.fix = {
-        "Find the parameters: TORCH_DISTRIBUTED_DEBUG=DETAIL prints their names; or list after backward() "
+        "Find the parameters: TORCH_DISTRIBUTED_DEBUG=INFO prints their names; or list after backward() "
         "those whose .grad is None.",
         "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a "
         "gradient."};
@@ -122,7 +174,7 @@ const Rule kDdpUnusedParametersRule = {
     {"Find these parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",
      "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a gradient.",
      "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step.",
-     "TORCH_DISTRIBUTED_DEBUG=DETAIL prints the parameters' names instead of their indices."},
+     "TORCH_DISTRIBUTED_DEBUG=INFO prints the parameters' names instead of their indices."},
     {"Test a step of every branch with two ranks.", "static_graph=True if the unused set never changes."},
     JudgeUnused};
 

@@ -176,7 +176,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   FillSubjects(incident, by_line, first);
   // The cause is in the lines; that the job hangs is not.
   if (const Event* told = analyses.end.told; first.status == Status::hang && told && told->kind == EventKind::told_hang)
-    first.evidence.push_back(CiteEvent(*told, "that the job hangs is said in the text around the log"));
+    first.evidence.push_back(CiteEvent(*told, "the text around the log says that the job hangs"));
   first.headline = Capitalised(std::move(first.headline));
   diagnosis.status = first.status;
   diagnosis.cause = first.cause;

@@ -244,9 +244,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost:
       return event.As<LostPeer>().kind == PeerKind::rendezvous
-                 ? "a running agent of torchrun lost the store of the rendezvous: the agent that hosts it (usually "
-                   "that "
-                   "of node 0) has ended, or its host cannot be reached any more"
+                 ? "a running agent of torchrun lost the rendezvous store: the agent that hosts it (usually on node 0) "
+                   "has ended, or its host can no longer be reached"
                  : StoreLosers(facts, who) + " lost the connection to the store of rank 0";
     case EventKind::store_wait_timeout: return StoreWaitWords(event, who);
     case EventKind::nccl_error: {

@@ -42,15 +42,15 @@ constexpr TypeRow kTypes[] = {{"ConnectionError", TypeGroup::connection},
 }  // namespace
 
 std::string_view TimeoutAdvice() {
-  return "Find out why what the message names did not answer in time: is it up, overloaded, or reachable only over a "
-         "slow network? If it is only slow, retry, or raise the limit.";
+  return "What the program waited for did not answer in time: is it up, overloaded, or reachable only over a slow "
+         "network? If it is only slow, retry, or raise the limit.";
 }
 
 bool IsNativeType(std::string_view type) {
   return type.find("::") != std::string_view::npos && type.find(' ') == std::string_view::npos;
 }
 
-std::string AdviceForType(std::string_view type) {
+std::string AdviceForType(std::string_view type, bool relative) {
   type.remove_prefix(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
   const auto* row =
       std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& one) { return one.name == type; });
@@ -61,9 +61,15 @@ std::string AdviceForType(std::string_view type) {
              "Retry such calls a few times before giving up.";
     case TypeGroup::timeout: return std::string(TimeoutAdvice());
     case TypeGroup::path:
-      return "Check that the path exists and may be read on that host, as seen from inside the container (mounts, "
-             "links, "
-             "permissions).";
+      if (relative)
+        return "The path is relative: start the job in the directory that it counts from (the working directory of all "
+               "ranks), or give an absolute path.";
+      if (row->name == "PermissionError")
+        return "Check that the user of the job may use this path on that host (owner and mode of it and of its "
+               "folders, "
+               "a read-only mount).";
+      return "Check that the path exists on that host, as the process sees it: mounts of the container, links, the "
+             "spelling.";
     case TypeGroup::content:
       return "Look at the file that the cited line reads: it is damaged, incomplete or in another format. If several "
              "ranks write or download it, let one do it, under a temporary name, and rename it when it is complete.";

@@ -11,7 +11,7 @@ bool IsNativeType(std::string_view type);
 
 // What helps with errors of this type, whoever raises them: a server that does not answer, a path, a damaged file.
 // Empty for types that tell nothing by themselves (ValueError, RuntimeError).
-std::string AdviceForType(std::string_view type);
+std::string AdviceForType(std::string_view type, bool relative = false);
 
 // For an error that says that something did not answer in time.
 std::string_view TimeoutAdvice();

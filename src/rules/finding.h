@@ -43,6 +43,7 @@ struct Finding {
   Severity severity = Severity::warning;
   Confidence confidence = Confidence::possible;
   std::vector<Rank> ranks;           // guilty
+  bool ranks_suffer = false;         // something outside of these ranks is to blame: a host's setting, a service
   std::vector<Rank> affected_ranks;  // who waits
   std::vector<Subject> subjects;     // whom it is about, where no rank is known: a process, a host
   GroupIndex group = GroupIndex::none;

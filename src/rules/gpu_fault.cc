@@ -250,14 +250,18 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       finding.confidence = Confidence::likely;
     }
     if (finding.ranks.empty())
-      answer.open.push_back(lead->pid > 0 && !lead->Means(Meaning::of_service)
-                                ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
-                                             "the launcher's list of ranks and pids, or NCCL logs of that host "
-                                             "with INIT lines (pid, busId)"}
-                                : CannotTell{"Which rank used the GPU that reported the fault?",
-                                             SubjectOf(facts.incident, *lead).host.empty()
-                                                 ? "NCCL logs of all ranks with INIT lines (busId)"
-                                                 : "NCCL logs of that host with INIT lines (busId)"});
+      answer.open.push_back(
+          lead->pid > 0 && !lead->Means(Meaning::of_service)
+              ? CannotTell{"Which rank was process " + std::to_string(lead->pid) + "?",
+                           "the launcher's list of ranks and pids, or NCCL logs of that host "
+                           "with INIT lines (pid, busId)"}
+              : CannotTell{"Which rank used this GPU?",
+                           lead->kind == EventKind::cuda_error && lead->maker == GpuMaker::amd
+                               ? "RCCL logs of all ranks with INIT lines (busId), and rocminfo of the "
+                                 "host, which lists the BDF of each node"
+                           : SubjectOf(facts.incident, *lead).host.empty()
+                               ? "NCCL logs of all ranks with INIT lines (busId)"
+                               : "NCCL logs of that host with INIT lines (busId)"});
     if (lead->maker == GpuMaker::google && !answer.open.empty())
       answer.open = {{"Which worker's TPU failed first?", "the logs of all workers, with times"}};
   } else {

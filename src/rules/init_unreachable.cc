@@ -229,8 +229,14 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   if (!alone) finding.status = Status::undetermined;
   finding.affected_ranks = complaining;
   finding.evidence = std::move(evidence);
-  const std::string who =
-      complaining.empty() ? SubjectWords(SubjectsOf(facts.incident, events)) : RankWords(complaining);
+  const bool agent = complaining.empty() && std::any_of(events.begin(), events.end(), [](const Event* event) {
+                       return event->As<StoreUnreachable>().by_agent;
+                     });
+  const std::string who = !complaining.empty() ? RankWords(complaining)
+                          : agent              ? std::string("an agent of torchrun")
+                                               : SubjectWords(SubjectsOf(facts.incident, events));
+  if (agent)
+    for (EvidenceItem& item : finding.evidence) item.says = "an agent of torchrun cannot reach the rendezvous store";
   std::string address;
   for (const Event* event : events) {
     const std::string_view told = TargetOf(*event);
@@ -248,7 +254,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool of_store = std::all_of(events.begin(), events.end(), IsOfTheStore);
   int64_t limit_ms = -1;
   for (const Event* event : events) limit_ms = std::max(limit_ms, event->As<StoreUnreachable>().timeout_ms);
-  finding.headline = who + " cannot connect to " + (address.empty() ? "a peer" : address) + " during setup: " +
+  finding.headline = who + " cannot connect to " + (agent ? "the rendezvous store at " : "") +
+                     (address.empty() ? "a peer" : address) + " during setup: " +
                      (refused               ? "the connection is refused, so nothing listens there"
                       : IsLoopback(address) ? "nothing answers there"
                       : IsWildcard(address) ? "this is a wildcard, not the address of a host"

@@ -42,7 +42,8 @@ const Rule kLinkErrorsRule = {
      "If they rise: mlxlink -d DEVICE -m -e, clean or replace the cable and the transceiver, and look at the other end "
      "of "
      "the link (iblinkinfo, ibqueryerrors).",
-     "Take the host out of service as long as the link keeps going down."},
+     "Take the node out of service as long as the link keeps going down; smpquery nodedesc LID names the node or the "
+     "switch of a LID."},
     {"Watch symbol errors and link downs of all ports (ibqueryerrors, or the counters in /sys/class/infiniband)."},
     JudgeLinkErrors};
 

@@ -78,8 +78,14 @@ std::optional<RankAtWork> FindRankAtWork(const Case& facts) {
   for (const LogOutline& outline : facts.incident.outlines)
     for (const LineOfRank& line : outline.at_work)
       if (line.rank == others.front().value && timeout && StandsBefore(timeout->source, line.source))
-        found.line = &line;
-  if (!found.line) return std::nullopt;
+        found.source = line.source, found.text = line.text;
+  // Where lines name the ranks that print them, this one may be of any other.
+  for (const LogOutline& outline : facts.incident.outlines)
+    if (found.text.empty() && timeout && outline.saved && StandsBefore(timeout->source, outline.saved.source) &&
+        outline.at_work.empty() && outline.last_of_ranks.empty())
+      found.source = outline.saved.source, found.text = outline.saved.words + " was saved", found.by_checkpoint = true;
+  found.rank = others.front();
+  if (found.text.empty()) return std::nullopt;
   return found;
 }
 

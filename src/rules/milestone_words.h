@@ -24,9 +24,13 @@ std::string StoodWords(const Incident& incident, const SourceRef& line);
 std::vector<std::string> StepsAfterTheWork(bool gone);
 
 // The one rank that all others waited for until their time was up, and that went on working meanwhile: by a line of its
-// own it is further than before, behind the first timeout of the same output.
+// own it is further than before, behind the first timeout of the same output. A checkpoint that is saved there can only
+// be its own: the others wait.
 struct RankAtWork {
-  const LineOfRank* line = nullptr;
+  Rank rank;
+  SourceRef source;
+  std::string text;
+  bool by_checkpoint = false;  // no line names its rank
   TimeoutCensus census;
 };
 std::optional<RankAtWork> FindRankAtWork(const Case& facts);

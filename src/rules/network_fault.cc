@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/nccl_warnings.h"
+#include "rules/connect_advice.h"
 #include "rules/first_end.h"
 #include "rules/passed_trouble.h"
 #include "rules/told_finding.h"
@@ -341,10 +342,13 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                      : IsWarning(lead, "net-peer-unresponsive")   ? NoAnswerWords(events, told)
                      : IsWarning(lead, "ib-modify-qp-failed")     ? ConnectWords(lead, told)
                      : IsWarning(lead, "net-device-setup-failed") ? DeviceSetupWords(told)
+                     : lead.As<Warning>().over_tcp                ? TcpConnectWords(lead, told)
                      : std::all_of(events.begin(), events.end(), [](const Event* event) { return IsNoAnswer(*event); })
                          ? NoAnswerWords(events, told)
                          : "the network failed between ranks" + ReportWords(events, told);
-  finding.fix = own ? OwnPortSteps(facts, lead) : NetworkAdvice(lead);
+  finding.fix = own                           ? OwnPortSteps(facts, lead)
+                : lead.As<Warning>().over_tcp ? TcpConnectSteps(lead, told)
+                                              : NetworkAdvice(lead);
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;
     const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
@@ -359,6 +363,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                                                                             : "the adapter reports that it failed"))
                               : "a transport error" + PlaceOfError(facts, *event)));
   }
+  if (IsWarning(lead, "ib-modify-qp-failed")) TellGidSetting(facts, lead, finding);
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -78,6 +78,18 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   diagnosis.status = Status::crash;
   diagnosis.confidence = Confidence::likely;
   if (told && IsEndOfRun(*told)) return SettleEndOfRun(facts, *told, diagnosis);
+  if (told && told->As<LostPeer>().closing) {
+    diagnosis.status = Status::undetermined;
+    diagnosis.confidence = Confidence::possible;
+    diagnosis.headline =
+        "when it shut down, an agent of torchrun could not reach the rendezvous store: the agent that hosts it "
+        "(usually on node 0) had ended. That is harmless if the job had finished; these lines do not show whether it "
+        "had";
+    diagnosis.open.push_back({"Did the job finish?",
+                              "the job's last lines on every rank, or the exit code that its "
+                              "launcher reports"});
+    return nullptr;
+  }
   diagnosis.headline = "the job crashed";
   bool stopped = false;
   const ProcessEnd& how_it_ended = told ? told->As<ProcessEnd>() : kEmptyDetail<ProcessEnd>;
@@ -133,7 +145,10 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   if (before) return before;
   if (told && NeverStarted(*told)) {
     diagnosis.open.push_back({"Why can it not be started?",
-                              "the PATH and the environment of the script that starts the job (env, which -a)"});
+                              how_it_ended.of_script ? "the first line of the job script, and slurmd's log of that node"
+                              : how_it_ended.by_path ? "ls -l of that path on every node, as the job sees it"
+                                                     : "the PATH and the environment of the script that starts the job "
+                                                       "(env, which -a)"});
     return nullptr;
   }
   if (told && told->kind == EventKind::nccl_warning && !nccl_tells) {

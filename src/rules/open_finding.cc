@@ -43,7 +43,9 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::watchdog_status:
     case EventKind::dump_signal: return "an operation did not finish";
     case EventKind::connection_lost:
-    case EventKind::store_lost: return "the process lost a peer";
+    case EventKind::store_lost:
+      return told.As<LostPeer>().kind == PeerKind::rendezvous ? "the agent could not reach the store"
+                                                              : "the process lost a peer";
     case EventKind::xla_wait: return XlaProof(told);
     case EventKind::told_hang: return "said in the text around the log";
     case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
@@ -75,6 +77,19 @@ std::string MissingOutputStep(const Incident& incident, const TimeoutCensus& cen
          " of them is not in these files: add it, and run the diagnosis again.";
 }
 
+// The counters by which a rank has completed what others wait in, and the bar of the work that goes on.
+void CiteBesideTimeouts(const Incident& incident, const TimeoutCensus& census, Finding& finding) {
+  if (census.proof_of_completed)
+    finding.evidence.push_back(CiteEvent(
+        *census.proof_of_completed, RankWords({census.proof_of_completed->rank}) + " has completed #" +
+                                        std::to_string(census.proof_of_completed->As<WorkCounters>().last_completed)));
+  for (const Event& event : incident.events)
+    if (const uint32_t line = event.As<WatchdogTimeout>().bar_line; line > 0 && !census.bar.empty()) {
+      finding.evidence.push_back({SourceRef{event.source.file, line, 0}, "", "the progress bar still runs"});
+      return;
+    }
+}
+
 std::string LateWatchdogStep(const Event& timeout) {
   const auto& told = timeout.As<WatchdogTimeout>();
   return "Find out why the watchdog reported " + DurationWords((told.elapsed_ms - told.timeout_ms) * 1'000'000) +
@@ -100,6 +115,14 @@ bool IsFirstCall(const TimedOutCall& call) {
   return call.seq == 1 && call.op != OpKind::unknown && !call.first->Means(Meaning::of_ascend);
 }
 
+// " to well over 44 min": as long as the others had waited, and what the bar expects to need still.
+std::string BarLimitWords(const Event& timeout) {
+  const auto& told = timeout.As<WatchdogTimeout>();
+  const int64_t waited_ms = std::max(told.elapsed_ms, told.timeout_ms);
+  if (told.bar_left_s <= 0 || waited_ms <= 0) return "";
+  return " to well over " + DurationWords((waited_ms + told.bar_left_s * 1000) * 1'000'000);
+}
+
 std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& census, const Event& told) {
   const bool gone = IsGone(facts);
   if (told.kind == EventKind::xla_wait) return XlaSteps(told);
@@ -118,16 +141,14 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
     return {
         "Do this work before the job starts: preprocess the dataset once, save it to disk (or fill the cache that "
         "all ranks read), and let the job only load it.",
-        "Or raise the limit of the wait: ddp_timeout of Transformers and LLaMA-Factory, "
-        "init_process_group(timeout=...), and use more processes for it (num_proc).",
-        "Nothing here points to the network or to a GPU: the others wait at a barrier (main_process_first) until the "
-        "rank that works is done."};
+        "Or raise the timeout" + BarLimitWords(timeout) +
+            ": ddp_timeout of Transformers and LLaMA-Factory, init_process_group(timeout=...). More processes "
+            "(num_proc) shorten the preprocessing."};
   if (!census.completed.empty())
     steps.push_back(
         "Compare what the ranks issue up to the cited numbers: code that depends on the rank or on the data makes them "
-        "diverge (uneven batches, a skipped step, a reduction for logging on one rank only). Flight records of all "
-        "ranks (" +
-        std::string(kRecorderSetting) + ") show the first difference.");
+        "diverge (uneven batches, a skipped step, a reduction for logging on one rank only). Flight records show the "
+        "first difference.");
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();
@@ -142,10 +163,11 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                     "diagnosis again.");
   } else if (missing.empty() && census && !census.unheard.empty() && census.unheard.size() <= kFew) {
     const bool one = census.unheard.size() == 1;
-    steps.push_back(census.unheard.size() < heard ? "Look at " + RankWords(census.unheard) + ": no line is from " +
-                                                        (one ? "it. " : "them. ") + AliveQuestions(facts.incident, one)
-                                                  : "The output of " + RankWords(census.unheard) +
-                                                        " is not in these files: add it, and run the diagnosis again.");
+    steps.push_back(census.unheard.size() < heard
+                        ? "Look at " + RankWords(census.unheard) + ": no line is from " + (one ? "it. " : "them. ") +
+                              AliveQuestions(facts.incident, one, gone)
+                        : "The output of " + RankWords(census.unheard) +
+                              " is not in these files: add it, and run the diagnosis again.");
   }
   if (missing.empty() && census && census.unheard.empty() && !census.outside.empty() && census.calls.size() == 1)
     steps.push_back("If " + GroupInWords(census) + " has members beside " + RankWords(census.calls.front().ranks) +
@@ -210,10 +232,15 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
 
 }  // namespace
 
-std::string AliveQuestions(const Incident& incident, bool one) {
+std::string AliveQuestions(const Incident& incident, bool one, bool gone) {
   const auto& files = incident.files;
   const bool kernel = std::any_of(files.begin(), files.end(),
                                   [](const InputFile& file) { return file.format.find("kernel_log") == 0; });
+  if (gone)
+    return std::string(one ? "Get its output" : "Get their output") +
+           (kernel ? "."
+            : one  ? " and the kernel log (dmesg -T) of its host."
+                   : " and the kernel logs (dmesg -T) of their hosts.");
   return std::string(one ? "Is the process alive (ps)? What is it doing (py-spy dump --pid PID)?"
                          : "Are the processes alive (ps)? What are they doing (py-spy dump --pid PID)?") +
          (kernel ? "" : " What does dmesg say?");
@@ -231,7 +258,9 @@ bool IsGone(const Case& facts) {
     const bool ends_itself = event.kind == EventKind::heartbeat_stuck &&
                              (event.Means(Meaning::reported) || EndsTheProcess(event.As<HeartbeatStuck>()));
     // Its watchdog says so before it throws: what it times out, it ends.
-    const bool times_out = event.kind == EventKind::watchdog_status && event.seq >= 0;
+    const bool times_out = (event.kind == EventKind::watchdog_status && event.seq >= 0) ||
+                           (event.kind == EventKind::watchdog_timeout && event.As<WatchdogTimeout>().timeout_ms > 0 &&
+                            event.library == Library::not_told && !event.Means(Meaning::of_ascend));
     return (ended && !event.Means(Meaning::of_service)) || ends_itself || times_out;
   });
 }
@@ -276,6 +305,7 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       std::sort(left.begin(), left.end());
       finding.evidence.back().says += "; so did " + RankWords(left) + " in other calls or groups";
     }
+    CiteBesideTimeouts(facts.incident, census, finding);
     const TimedOutCall& common = census.calls.front();
     if (common.op != OpKind::unknown) finding.operation = OperationRef{common.op, common.seq, -1};
   } else {

@@ -11,8 +11,8 @@ namespace tacet {
 void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, const Event* before = nullptr);
 
 // "Is the process alive (ps)? ...": what to look at in a process that is waited for; dmesg only where no kernel log is
-// here.
-std::string AliveQuestions(const Incident& incident, bool one);
+// here. Of a job that is gone nothing but what it left can be read.
+std::string AliveQuestions(const Incident& incident, bool one, bool gone = false);
 
 // The record of a whole run: it tells the exit code of its command and nothing of its processes.
 bool IsEndOfRun(const Event& event);

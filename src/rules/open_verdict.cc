@@ -290,8 +290,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
-  if (!outcome.ended_in_order && diagnosis.status != Status::healthy && !IsTroubleTold(facts.incident) &&
-      !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident) && !runs)
+  if (!outcome.ended_in_order && diagnosis.status != Status::healthy && diagnosis.status != Status::crash &&
+      !IsTroubleTold(facts.incident) && !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident) && !runs)
     missing.push_back(
         {"Did the job finish?", "the job's last lines on every rank, or the exit code that its launcher reports"});
   diagnosis.open.insert(diagnosis.open.end(), missing.begin(), missing.end());

@@ -2,7 +2,10 @@
 #include "rules/order_finding.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <map>
+#include <string_view>
 
 #include "rules/hang_capture.h"
 #include "rules/mismatch_finding.h"
@@ -84,6 +87,15 @@ const Call* FirstStrayCall(const Incident& incident, const CallStream& odd, cons
   return stray;
 }
 
+// Issued below DistributedDataParallel's forward(): it sends buffers before the pass.
+bool IsOfDdpForward(const Incident& incident, const Call& call) {
+  for (const Frame& frame : incident.stacks.Get(call.stack))
+    if (incident.strings.Get(frame.file).ends_with("torch/nn/parallel/distributed.py") &&
+        incident.strings.Get(frame.function).find("forward") != std::string_view::npos)
+      return true;
+  return false;
+}
+
 bool GoesOnAfter(const CallStream& stream, const Call& call) {
   return std::any_of(stream.calls.begin(), stream.calls.end(), [&](const Call& other) {
     return other.group == call.group && other.seq > call.seq && other.has(kPointToPoint) == call.has(kPointToPoint);
@@ -106,7 +118,7 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
       (skipped && !how_many.empty() ? " " : "") + std::string(Name(call.kind)) + (how_many.empty() ? "" : " calls") +
       (skipped ? "" : " than " + their + " peers") + " (" + (how_many.empty() ? "#" : "the first is #") +
       std::to_string(call.seq) + " on " + facts.incident.groups[static_cast<uint32_t>(call.group)].Label() +
-      "); from there on " + their + " calls pair up wrongly";
+      "); from there on " + their + " calls are matched with other calls of the others";
   finding.evidence.push_back(CiteCall(
       facts.incident, *divergence.odd_stream, *divergence.odd_call,
       RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
@@ -200,6 +212,10 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
   if (!skipped) AdviseOnExtra(facts, call, use, finding);
   NameCallInSteps(facts, stray ? *stray : call, skipped ? usual.ranks : odd.ranks, finding);
+  if (!skipped && use != PeerUse::same_site && IsOfDdpForward(facts.incident, stray ? *stray : call))
+    finding.fix.insert(finding.fix.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.fix)),
+                       "The call comes from the forward pass of a model that is wrapped in DDP: where one rank alone "
+                       "evaluates, call model.module in eval mode, or let all ranks call the model.");
   return finding;
 }
 

@@ -192,7 +192,7 @@ std::string CountOfLink(const P2pLink& link, bool receives, Rank owner) {
   const std::string did = receives ? "sent " : "received ";
   if (there == 0) return did + "nothing";
   return did + std::to_string(there) + " of the " + std::to_string(here) + " messages that " + RankWords({owner}) +
-         (receives ? " expects" : " sends");
+         (receives ? " expects" : " has sent");
 }
 
 }  // namespace

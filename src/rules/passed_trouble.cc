@@ -74,6 +74,13 @@ void AddAllocatorRetries(const Incident& incident, std::vector<std::string>& out
                   (times == 1 ? " once" : HowOften(times)) + ", which slows steps down");
 }
 
+// A scaler of gradients skips such steps, and the job goes on.
+void AddPassedNan(const Incident& incident, std::vector<std::string>& out) {
+  const auto& records = incident.training;
+  if (std::any_of(records.begin(), records.end(), [](const TrainingRecord& one) { return one.loss.finite_since > 0; }))
+    out.emplace_back("the loss was NaN or infinite for some steps, and is finite again");
+}
+
 }  // namespace
 
 bool IsUpAgain(const Incident& incident, const Event& error) {
@@ -89,6 +96,7 @@ std::vector<std::string> PassedTroubles(const Incident& incident) {
   AddNcclRetries(incident, out);
   AddPorts(incident, out);
   AddAllocatorRetries(incident, out);
+  AddPassedNan(incident, out);
   return out;
 }
 

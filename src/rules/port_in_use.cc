@@ -15,8 +15,12 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   if (!told) return answer;
   // NCCL's word has the port in no field of its own.
   int64_t port = -1;
-  for (const Event* event : told.events)
-    if (event->kind == EventKind::port_in_use && port < 0) port = event->As<PortTaken>().port;
+  bool of_store = false, of_spawn = false;
+  for (const Event* event : told.events) {
+    const auto& taken = event->As<PortTaken>();
+    if (event->kind == EventKind::port_in_use && port < 0) port = taken.port;
+    of_store |= taken.of_store, of_spawn |= taken.of_spawn;
+  }
   Finding finding = ToldFinding(facts, "port-in-use", told, "the port could not be opened");
   // Whoever cannot listen keeps all others from coming together.
   if (!told.ranks.empty()) {
@@ -24,14 +28,22 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
     for (const auto& [rank, life] : facts.analyses.life.ranks)
       if (!std::binary_search(told.ranks.begin(), told.ranks.end(), rank)) finding.affected_ranks.push_back(rank);
   }
-  finding.headline = (port > 0 ? "port " + std::to_string(port) : std::string("a port")) +
-                     " is already in use: " + TellerWords(told) + " cannot listen on it" + HostUnknownWords(told);
+  // The store of the rendezvous is rank 0's, wherever the line stands.
+  const bool rank0 = of_store && told.ranks.empty();
+  const std::string which = port > 0 ? "port " + std::to_string(port) : rank0 ? "MASTER_PORT" : "a port";
+  finding.ranks_suffer = true;
+  finding.headline = which + " is already in use: " + (rank0 ? "rank 0" : TellerWords(told)) + " cannot listen on it" +
+                     (rank0 ? " for the store of the rendezvous" : HostUnknownWords(told));
   const std::string number = port > 0 ? std::to_string(port) : "PORT";
-  finding.fix = {
-      "On that host find what holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.",
-      "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
-      "--rdzv-endpoint=HOST:0 on one node.",
-      "Two jobs on one host need two ports: derive it from the job's id."};
+  finding.fix = {(rank0 ? "On the host that MASTER_ADDR names, find" : "On that host find") +
+                     (" what holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.") +
+                     (of_spawn ? " If the program itself listens there (a server, a dashboard), give that one another "
+                                 "port."
+                               : ""),
+                 of_spawn ? "Choose another port: MASTER_PORT, or the port in init_method."
+                          : "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, "
+                            "or --rdzv-endpoint=HOST:0 on one node.",
+                 "Two jobs on one host need two ports: derive it from the job's id."};
   if (const auto steps = LibraryPortSteps(told.events.front()->library); !steps.empty()) {
     finding.fix.resize(1);
     finding.fix.insert(finding.fix.end(), steps.begin(), steps.end());
@@ -41,7 +53,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
     finding.fix = {
         "Choose another port (--master-port, MASTER_PORT): those below 1024 belong to services of the host, "
         "such as sshd on 22."};
-  AskWhichHost(told, answer);
+  if (!rank0) AskWhichHost(told, answer);
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -41,8 +41,9 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
     answer.findings.push_back(std::move(*finding));
     return answer;
   }
-  finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") + " frozen: no " +
-                      (records > 0 ? "dump, no " : "") + "stack and no closed connection, while " +
+  finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") + " most likely frozen: no " +
+                      (records > 0 ? "dump, no " : "") +
+                      "stack and no connection that was closed before the others timed out, while " +
                       (records > 0 ? std::to_string(records) + (records == 1 ? " peer dumped" : " peers dumped")
                                    : "all its peers printed theirs");
   if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
@@ -73,7 +74,8 @@ const Rule kRankFrozenRule = {
     "dump, because the "
     "recorder's threads run. Missing files may also mean that they were not collected: then no file of that rank "
     "exists at all.",
-    {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: in the kernel).",
+    {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: waiting in the "
+     "kernel, not to be interrupted).",
      "T: find out what stopped it (job suspension, debugger, cgroup freezer) and resume it: kill -CONT PID.",
      "D: look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Remove it from the "
      "pool."},

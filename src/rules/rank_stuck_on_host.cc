@@ -118,7 +118,8 @@ const Rule kRankStuckOnHostRule = {
      "turns the wait into an error.",
      "If only this rank runs the code (evaluation, logging or saving on one rank): let all ranks run it, or let the "
      "others wait for it at a barrier with a long enough timeout.",
-     "Kill and restart the job once the cause is removed. Raising the timeout only hides it."},
+     "Kill and restart the job once the cause is removed. Raising the timeout helps only where that code is merely "
+     "slow."},
     {"Keep work that only one rank does short, or outside the training loop.",
      "Install faulthandler.dump_traceback_later(300, repeat=True), so that the next hang shows the stack by itself.",
      "Set a timeout on every external wait (queues, HTTP, locks)."},

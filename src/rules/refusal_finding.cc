@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "model/refusals.h"
+#include "rules/activity_words.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
 
@@ -33,6 +34,20 @@ std::string RefusalWithObject(const Event& exception) {
   if (object.empty()) return sentence;
   const size_t colon = sentence.find(": ");
   return colon == std::string::npos ? sentence + " (" + object + ")" : sentence.substr(0, colon) + ": " + object;
+}
+
+bool SaysAll(const Event& exception) {
+  const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
+  return refusal && refusal->says_all;
+}
+
+std::string PlacesOfRanks(const std::vector<const Event*>& events, const Event& sample) {
+  const std::string place = RaisedPlaceWords(sample);
+  if (place.empty()) return "";
+  std::vector<Rank> there;
+  for (const Event* event : events)
+    if (!RaisedPlaceWords(*event).empty()) there.push_back(event->rank);
+  return there.size() == events.size() ? " in " + place : ", " + RankWords(there) + " in " + place;
 }
 
 std::string CommandLineWords(const Case& facts, const Event& exception, std::vector<Rank> ranks) {

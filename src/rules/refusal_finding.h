@@ -11,6 +11,12 @@ namespace tacet {
 // What is wrong, and with what: the detail that the message names stands in the place of the general one.
 std::string RefusalWithObject(const Event& exception);
 
+// The sentence of this refusal says all that the message does.
+bool SaysAll(const Event& exception);
+
+// " in main (train.py:12)", where the code of all of them is known; of others ", rank 1 in main (train.py:12)".
+std::string PlacesOfRanks(const std::vector<const Event*>& events, const Event& sample);
+
 // What is wrong with how the job was started, built or configured, where the error is a well-known one; empty: it is
 // not.
 std::string RefusalWords(const Event& exception);

@@ -128,7 +128,8 @@ std::vector<std::string> PodSteps(const Pending& pending) {
   switch (pending.why) {
     case PendingWhy::no_resources:
       return {
-          "Look at what is free: kubectl describe nodes | grep -A8 'Allocated resources'; end or shrink what holds it.",
+          "Look at what is free: kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'; end or shrink what holds "
+          "it.",
           "See that the nodes offer the resource at all: kubectl get nodes -o json | grep nvidia.com/gpu; the device "
           "plugin must run on them.",
           "Start all pods of a job together or not at all (gang scheduling: Kueue, Volcano), or the pods that did "

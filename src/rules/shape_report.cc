@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rules/activity_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -37,6 +38,22 @@ std::vector<ShapeSide> ReportedSides(const Incident& incident, const Event& samp
   return sides;
 }
 
+// Where these ranks raised the error of the check, by the innermost frames of the program's own code; empty where it is
+// not the same place for all of them.
+std::string PlaceOfErrors(const Case& facts, const std::vector<Rank>& ranks) {
+  std::string common;
+  for (const Rank rank : ranks) {
+    std::string place;
+    for (const Event& event : facts.incident.events)
+      if (event.kind == EventKind::exception && event.rank == rank && event.Means(Meaning::calls_differ) &&
+          place.empty())
+        place = RaisedPlaceWords(event);
+    if (place.empty() || (!common.empty() && place != common)) return "";
+    common = place;
+  }
+  return common;
+}
+
 }  // namespace
 
 std::vector<std::string> UnequalSizeSteps(std::string look) {
@@ -55,9 +72,15 @@ void TellReportedOperations(const Case& facts, const Event& sample, Finding& fin
   const OpKind odd = ParseOpKind(sides[1].shape), usual = ParseOpKind(sides[0].shape);
   if (odd == OpKind::unknown || usual == OpKind::unknown) return;
   finding.operation = OperationRef{odd, sample.seq, -1};
+  const std::string place = PlaceOfErrors(facts, sides[1].ranks), usual_place = PlaceOfErrors(facts, sides[0].ranks);
   finding.headline = RankWords(finding.ranks) + " called " + std::string(Name(odd)) + " at #" +
-                     std::to_string(sample.seq) + ", where " + RankWords(sides[0].ranks) + " called " +
-                     std::string(Name(usual)) + "; PyTorch's DETAIL check stopped the job";
+                     std::to_string(sample.seq) + (place.empty() ? "" : " in " + place) + ", where " +
+                     RankWords(sides[0].ranks) + " called " + std::string(Name(usual)) +
+                     (usual_place.empty() ? "" : " in " + usual_place) + "; PyTorch's DETAIL check stopped the job";
+  if (!place.empty())
+    finding.fix = {
+        "Look at " + place + ": let all ranks of the group call " + std::string(Name(odd)) + " there, or none.",
+        "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
 }
 
 void TellReportedShapes(const Case& facts, const Event& sample, Finding& finding) {

@@ -31,8 +31,8 @@ std::string RiseWords(const SlowingSteps& found) {
     std::snprintf(text, sizeof text, "; a %s takes %.2g %% longer after %s", found.unit.c_str(),
                   100 * more / found.before.seconds, few ? "each step" : "every 100 steps");
   else if (few)
-    std::snprintf(text, sizeof text, "; each step takes about %.2g %s longer than the one before",
-                  more < 1 ? more * 1e3 : more, more < 1 ? "ms" : "s");
+    std::snprintf(text, sizeof text, "; about %.2g %s more with each step", more < 1 ? more * 1e3 : more,
+                  more < 1 ? "ms" : "s");
   else
     std::snprintf(text, sizeof text, "; every 100 steps add %.3g %s to a step", more < 1 ? more * 1e3 : more,
                   more < 1 ? "ms" : "s");
@@ -40,6 +40,13 @@ std::string RiseWords(const SlowingSteps& found) {
 }
 
 std::string AtStep(const StepTime& time) { return time.step >= 0 ? " at step " + std::to_string(time.step) : ""; }
+
+// Steps that the job reaches again, and that are slow: shortly before the last one that was seen.
+std::string StepsToProfile(int64_t last) {
+  constexpr int64_t kSteps = 5;
+  if (last <= kSteps) return "100-110";
+  return std::to_string(last - kSteps - 1) + "-" + std::to_string(last - 1);
+}
 
 RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   RuleAnswer answer;
@@ -56,17 +63,26 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   finding.headline =
       std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
       PaceWords(found->unit, found->before) + AtStep(found->before) + ", " + PaceWords(found->unit, found->after) +
-      AtStep(found->after) + ": a step takes " + factor + " times as long" + RiseWords(*found);
+      AtStep(found->after) + ", " + factor + " times as long" + RiseWords(*found);
   const bool traced = found->rank.known();
   finding.evidence.push_back(
       {found->after.source, PaceWords(found->unit, found->after),
        traced ? "the pace at the end of the trace of " + RankWords({found->rank}) : "the pace at the end"});
   finding.evidence.push_back({found->before.source, PaceWords(found->unit, found->before),
                               traced ? "the pace at its beginning" : "the pace before that"});
+  if (found->grows)
+    finding.fix = {
+        "Look for what grows with each step: a list that keeps tensors or their graphs, a cache, hooks that are "
+        "registered again, a log file that is read in every step. py-spy dump --pid PID in a late step shows where the "
+        "time goes.",
+        "Plot the memory of the processes over time: memory that rises steadily is a leak.",
+        "See whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others "
+        "wait)."};
   answer.findings.push_back(std::move(finding));
-  answer.open.push_back({"What takes the time?",
-                         "traces of some slow steps from two or more ranks (tacet run --profile-steps 100-110), and "
-                         "memory and CPU time of the processes over time"});
+  answer.open.push_back(
+      {"What takes the time?", "traces of some slow steps from two or more ranks (tacet run --profile-steps " +
+                                   StepsToProfile(found->after.step) +
+                                   "), and memory and CPU time of the processes over time"});
   return answer;
 }
 

@@ -205,9 +205,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   finding.explanation =
       "The records show which rank the others wait for, but not whether its process is stuck on the host, frozen, "
       "dead, or ended by an error of its own.";
-  finding.fix = {"Look at " + who +
-                     (finding.ranks.size() == 1 ? " first. " + AliveQuestions(facts.incident, true)
-                                                : " first. " + AliveQuestions(facts.incident, false)),
+  finding.fix = {"Look at " + who + " first. " + AliveQuestions(facts.incident, finding.ranks.size() == 1),
                  "Capture what is missing (below) and run the diagnosis again."};
   // It wrote a line after the others had begun to wait: its process was alive.
   const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
@@ -219,12 +217,11 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
         "PID)? What does dmesg say?";
   if (IsGone(facts))
     finding.fix.front() =
-        "Look at " + who + " first: " +
-        (alive ? "its process was alive when the others timed out, and its stack shows where it is when the job hangs "
-                 "again (py-spy dump --pid PID). Until then: "
-               : "") +
-        "the last lines of " + (finding.ranks.size() == 1 ? "its" : "their") +
-        " output, and the kernel log (dmesg -T) from that time.";
+        "Look at the last lines of the output of " + who + ", and at the kernel log (dmesg -T) from that time. " +
+        (alive ? "Its process was alive when the others timed out: if the job hangs again, take its stack (py-spy dump "
+                 "--pid PID)."
+               : std::string("If the job hangs again, take ") +
+                     (finding.ranks.size() == 1 ? "its stack" : "their stacks") + " (py-spy dump --pid PID).");
   finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
   if (finding.ranks.size() == 1 && !silence) TellBlockedProcess(facts, who, finding);
   if (finding.ranks.size() == 1 && !silence) TellStuckWatchdog(facts, who, finding);

@@ -84,10 +84,14 @@ bool WaitsTooLong(const SourceAnalysis& source) {
 
 // No record is here, and the output shows that the one who is missing works on.
 static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
-  const auto working = facts.analyses.sources.empty() ? FindRankAtWork(facts) : std::nullopt;
+  const auto working = FindRankAtWork(facts);
   if (!working) return false;
   const TimedOutCall& call = working->census.calls.front();
-  const Rank rank{working->line->rank};
+  const Rank rank = working->rank;
+  // Records of the others may be here, and show that they wait for it and no more.
+  const auto& ends = facts.standstill.ranks;
+  const bool unclear = ends.size() == 1 && ends[0].rank == rank && ends[0].kind == StandstillKind::unclear;
+  if (!facts.analyses.sources.empty() && (!unclear || !working->by_checkpoint)) return false;
   const int64_t limit_ms = call.first->As<WatchdogTimeout>().timeout_ms;
   Finding finding;
   finding.cause = "timeout-too-short";
@@ -97,11 +101,18 @@ static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
   finding.ranks = {rank};
   finding.affected_ranks = call.ranks;
   if (call.op != OpKind::unknown) finding.operation = OperationRef{call.op, call.seq, -1};
-  finding.headline = RankWords(call.ranks) + " timed out while they waited for " + RankWords({rank}) +
-                     ", which was still at work ('" + MessageWords(working->line->text) + "')" +
+  std::string place;
+  if (const Call* operation = facts.standstill.operation) {
+    finding.operation = RefOf(*operation);
+    finding.group = facts.standstill.group;
+    place = CallSiteWords(facts.incident, *operation);
+  }
+  finding.headline = RankWords(call.ranks) + " timed out " + (place.empty() ? "" : "in " + place + " ") +
+                     "while they waited for " + RankWords({rank}) + ", which was still at work ('" +
+                     MessageWords(working->text) + "')" +
                      (limit_ms > 0 ? "; the limit is " + DurationWords(limit_ms * 1'000'000) : std::string());
   finding.evidence.push_back(
-      {working->line->source, working->line->text, RankWords({rank}) + " made progress after the first timeout"});
+      {working->source, working->text, RankWords({rank}) + " made progress after the first timeout"});
   finding.evidence.push_back(CiteEvent(*call.first, RankWords(call.ranks) + " waited until they timed out"));
   finding.fix = {
       "Share this work out among all ranks, or do it outside of the job: what one rank does alone makes all others "

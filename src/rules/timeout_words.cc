@@ -58,6 +58,12 @@ FirstAndLast CompareNumbers(const TimeoutCensus& census) {
   return out;
 }
 
+// " (numbers of group 2)": each group counts its own; of the default one it need not be said.
+std::string GroupOfNumbers(const TimedOutCall& call) {
+  if (call.group.empty() || call.group == "0") return "";
+  return " (numbers of group " + call.group + (call.name.empty() ? "" : ", " + call.name) + ")";
+}
+
 std::string BehindWords(const TimeoutCensus& census) {
   const auto [lowest, highest, far_apart] = CompareNumbers(census);
   if (!lowest) return "";
@@ -65,7 +71,8 @@ std::string BehindWords(const TimeoutCensus& census) {
   const std::string& group = census.calls.front().group;
   if (!census.completed.empty())
     return ", although " + RankWords(census.completed) + (census.completed.size() == 1 ? " has" : " have") +
-           " completed #" + std::to_string(lowest->seq) + ". The ranks most likely do not issue the same collectives";
+           " completed #" + std::to_string(lowest->seq) + GroupOfNumbers(*lowest) +
+           ". The ranks most likely do not issue the same collectives";
   const std::string behind = RankWords(lowest->ranks) + (lowest->ranks.size() == 1 ? " is" : " are") + " behind";
   return group.empty() || lowest->group != highest->group ? " (different groups, or " + behind + ")" : ", so " + behind;
 }
@@ -155,7 +162,7 @@ std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census) 
   const auto& unheard = census.unheard;
   if (!census.bar.empty())
     return words + "; a progress bar in the same output still runs ('" + census.bar + "'): " +
-           (unheard.size() == 1 ? RankWords(unheard) + ", of which no other line is here, most likely draws it"
+           (unheard.size() == 1 ? "most likely it is " + RankWords(unheard) + "'s, of which no other line is here"
                                 : "the rank that draws it, most likely rank 0, is waited for");
   if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size() &&
       census.nameless.empty())

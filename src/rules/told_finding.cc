@@ -118,10 +118,9 @@ std::string OutputOfRank(const Incident& incident, const Event& event) {
 
 void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {
   if (told.ranks.empty() && told.hosts.empty())
-    answer.open.push_back(
-        {"Which host was it?",
-         "the output of each rank in a file of its own (torchrun --redirects 3, srun --output=%t.log), or NCCL logs "
-         "with INIT lines"});
+    answer.open.push_back({"Which host was it?",
+                           "the output of each rank in a file of its own (torchrun --redirects 3, srun "
+                           "--output=%t.log), and the name of its host (hostname)"});
 }
 
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {

@@ -32,6 +32,17 @@ std::string LastStepWords(const Incident& incident, const Event& told) {
          std::to_string(progress.step);
 }
 
+// NCCL has chosen its network, and no communicator is ready.
+bool EndsInSetup(const Case& facts) {
+  bool begun = false;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::init_completed || event.kind == EventKind::progress) return false;
+    begun |= event.kind == EventKind::network || event.kind == EventKind::init_started;
+  }
+  const auto& streams = facts.incident.streams;
+  return begun && std::all_of(streams.begin(), streams.end(), [](const CallStream& one) { return one.calls.empty(); });
+}
+
 // "at the first barrier" is a place in the run; "on two nodes", "without this setting" are not.
 bool TellsPlace(const ToldPlace& place) {
   return !place.where.empty() && !place.where.starts_with("on ") && !place.where.starts_with("without ");
@@ -100,11 +111,13 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   if (where.empty()) where = calls.words;
   if (where.empty()) where = ReadGpuLoads(facts.incident, true).words;
   diagnosis.headline =
-      std::string("you say that the job ") + (place.stopped ? "stops" : "hangs") +
+      std::string("the text around the log says that the job ") + (place.stopped ? "stops" : "hangs") +
       (place.where.empty() ? "" : " " + place.where) + "; " +
-      (where.empty() ? std::string("no line of a log shows ") + (TellsPlace(place) ? "" : "where, or ") +
-                           "which rank is responsible" + LastStepWords(facts.incident, told)
-                     : where);
+      (!where.empty() ? where
+       : EndsInSetup(facts)
+           ? std::string("the log ends during NCCL's setup, and does not show which rank is responsible")
+           : std::string("no line of a log shows ") + (TellsPlace(place) ? "" : "where, or ") +
+                 "which rank is responsible" + LastStepWords(facts.incident, told));
   if (!calls.number.empty())
     diagnosis.open = {{"Which rank makes the others wait?",
                        "the NCCL logs of the other ranks from the same time: a rank that has not issued " +

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/event_witness.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -75,10 +76,16 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.status = finding.status;
   diagnosis.confidence = finding.confidence;
   if (diagnosis.headline.ends_with('.')) diagnosis.headline.pop_back();
-  diagnosis.headline += slow
-                            ? "; the text around the log says that it is slow"
-                            : "; the text around the log says that it stops; the lines do not show whether it ended or "
-                              "hangs";
+  const auto is_told = [](const Event& event) { return WitnessOf(event) == Witness::reporter; };
+  const auto& events = facts.incident.events;
+  if (slow && facts.incident.streams.empty() && facts.incident.benchmark_runs.empty() &&
+      std::all_of(events.begin(), events.end(), is_told) && facts.incident.outlines.empty())
+    diagnosis.headline = "there is no log here; the text says that the job is slow";
+  else
+    diagnosis.headline +=
+        slow ? "; the text around the log says that it is slow"
+             : "; the text around the log says that it stops; the lines do not show whether it ended or "
+               "hangs";
   finding.headline = diagnosis.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }

@@ -178,7 +178,8 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::warning;
   finding.confidence = Confidence::possible;
   finding.headline =
-      "You say that the loss or the gradients are NaN or infinite; no line of a log shows since when, or on which rank";
+      "The text around the log says that the loss or the gradients are NaN or infinite; no line of a log shows since "
+      "when, or on which rank";
   // One value that is not finite proves nothing by itself; here it shows since when.
   for (const TrainingRecord& record : facts.incident.training)
     for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
@@ -188,7 +189,7 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
         finding.status = Status::corrupt;
         finding.severity = Severity::warning;
         finding.confidence = Confidence::likely;
-        finding.headline += ", and you say that it stays so";
+        finding.headline += "; the text around the log says that it stays so";
       }
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
   answer.open.push_back({"Since which step, and on which rank first?",

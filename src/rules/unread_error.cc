@@ -34,7 +34,9 @@ bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
   if (!event) return false;
   Finding finding;
   finding.severity = Severity::warning;
-  const std::string words = "'" + UnreadErrorWords(*event) + "'";
+  // Quotes within quotes would confuse.
+  const std::string text = UnreadErrorWords(*event);
+  const std::string words = text.find('\'') == std::string::npos ? "'" + text + "'" : text;
   finding.headline = diagnosis.headline = event->Means(Meaning::reported)
                                               ? "the job crashed: " + words + "; Tacet does not know this message"
                                               : "a line reports an error that Tacet does not know: " + words;

@@ -127,13 +127,25 @@ EvidenceItem CiteCall(const Incident& incident, const CallStream& stream, const 
   return {SourceRef{stream.file, call.line, call.offset}, std::move(excerpt), std::move(says)};
 }
 
+// The line that carries what is said of the event, where it is another than its first.
+static uint32_t ProofLine(const Event& event) {
+  return std::max(
+      {event.As<NcclError>().reason_line, event.As<DdpParameters>().list_line, event.As<Raised>().told_line});
+}
+
 EvidenceItem CiteEvent(const Event& event, std::string says) {
   const std::string_view message = MessageOf(event);
   std::string excerpt(message.empty() ? WordOf(event) : message);
   if (const auto& setting = event.As<EnvironmentSetting>(); event.kind == EventKind::environment)
     excerpt = setting.name + "=" + setting.value;
+  SourceRef source = event.source;
+  if (const uint32_t line = ProofLine(event); line > 0) {
+    source.line = line, source.offset = 0;
+    if (const std::string& reason = event.As<NcclError>().reason; !reason.empty()) excerpt = reason;
+    if (const std::string& names = event.As<DdpParameters>().names; !names.empty()) excerpt = names;
+  }
   if (excerpt.size() > 300) excerpt = excerpt.substr(0, 300) + "...";
-  return {event.source, std::move(excerpt), std::move(says)};
+  return {source, std::move(excerpt), std::move(says)};
 }
 
 EvidenceItem CiteStack(const Incident& incident, const ThreadStack& thread, std::string says) {

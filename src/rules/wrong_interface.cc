@@ -110,6 +110,30 @@ const Event* FindOwner(const Case& facts, std::string_view target) {
   return nullptr;
 }
 
+// The first three numbers of an IPv4 address: most networks between hosts are that large or larger.
+std::string SubnetOf(std::string_view address) {
+  const std::string_view host = HostPart(address);
+  const size_t dot = host.rfind('.');
+  return dot == std::string_view::npos ? "" : std::string(host.substr(0, dot));
+}
+
+// An interface of the same name that has an address of the same subnet on two hosts or more; empty: none is seen.
+std::string SharedInterface(const Case& facts, const ToldEvents& usable) {
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> seen;  // by name and subnet
+  for (const Event* event : usable.events) {
+    const Process* process = ProcessOf(facts.incident, *event);
+    const NetworkDevice& device = DeviceIn(*event);
+    const std::string subnet = SubnetOf(device.address);
+    if (!process || process->host.empty() || subnet.empty()) continue;
+    auto& hosts = seen[{device.name, subnet}];
+    hosts.emplace(process->host, HostPart(device.address));
+    std::set<std::string> addresses;
+    for (const auto& [host, address] : hosts) addresses.insert(address);
+    if (hosts.size() > 1 && addresses.size() == hosts.size()) return device.name;
+  }
+  return "";
+}
+
 Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   const Event& choice = *network.local.events.front();
   const NetworkDevice& chosen = DeviceIn(choice);
@@ -122,7 +146,7 @@ Finding FromChoice(const Case& facts, const SetupNetwork& network) {
                      " (" + std::string(HostPart(chosen.address)) +
                      ") to reach other hosts: " + std::string(WhyOnlyLocal(chosen.name, chosen.address)) +
                      RankUnknownWords(network.local);
-  for (EvidenceItem& item : finding.evidence) item.excerpt = DeviceWords(chosen);
+  for (EvidenceItem& item : finding.evidence) item.excerpt.clear();  // the whole line: whose it is stands before it
   if (const Event* setting = FindSetting(facts, choice)) {
     finding.evidence.push_back(CiteEvent(*setting, "the setting that forces it"));
     const auto& [name, value] = setting->As<EnvironmentSetting>();
@@ -194,12 +218,20 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
                                                : FromChoice(facts, network);
   if (target && network.local) finding.evidence.push_back(CiteEvent(*target, "a connection to such an address failed"));
   if (network.local && !target) {
-    finding.confidence = network.failed.empty() ? Confidence::possible : Confidence::likely;
+    finding.confidence = network.failed.empty() && !alike ? Confidence::possible : Confidence::likely;
+    if (alike)
+      finding.headline += std::string("; ") + (HostsSeen(facts.incident).size() == 2 ? "both" : "several") +
+                          " hosts announce this same address";
     if (!network.failed.empty())
       finding.evidence.push_back(CiteEvent(*network.failed.front(), "a connection that failed"));
   }
   // A log that ends within the set-up shows no failure yet.
   if (network.failed.empty() && !facts.analyses.outcome.hangs()) finding.status = Status::undetermined;
+  finding.ranks_suffer = true;
+  if (const std::string name = SharedInterface(facts, network.usable); !name.empty() && finding.fix.empty())
+    finding.fix = {"Set NCCL_SOCKET_IFNAME=" + name + " (and GLOO_SOCKET_IFNAME=" + name +
+                       "): the hosts have addresses of one subnet there.",
+                   "On each host: ip -br addr, and ip route get ADDRESS for the address of another host."};
   if (finding.ranks.empty()) AskWhichRank({}, answer);
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -92,19 +92,24 @@ bool QuoteSlowXla(const Case& facts, Diagnosis& diagnosis) {
     finding.severity = Severity::note;
     finding.headline =
         "no line reports a fault; " +
-        (wait.compiling ? "XLA " + (wait.seconds < 0 ? "takes long" : "took" + SecondWords(wait.seconds)) +
-                              " to compile " + (wait.name.empty() ? "a program" : wait.name)
-                        : "XLA threads waited" + (wait.seconds < 0 ? "" : " more than" + SecondWords(wait.seconds)) +
-                              XlaPlaceWords(wait) + " and went on");
+        (wait.compiling
+             ? "XLA " + (wait.seconds < 0 ? "takes long" : "took" + SecondWords(wait.seconds)) + " to compile " +
+                   (wait.name.empty() ? "a program" : wait.name)
+             : (wait.waited_s > 0 ? "an XLA thread waited about" + SecondWords(wait.waited_s)
+                                  : "XLA threads waited" +
+                                        (wait.seconds < 0 ? std::string() : " more than" + SecondWords(wait.seconds))) +
+                   XlaPlaceWords(wait) + " and went on");
     finding.explanation = wait.compiling
                               ? "XLA compiles a program before its first run, and says so when that takes long."
                               : "XLA warns after some seconds of waiting, and takes it back when all have arrived.";
     finding.evidence.push_back(
         CiteEvent(event, wait.compiling ? "XLA's remark on a slow compilation" : "the warning that was taken back"));
+    if (wait.passed_line > 0)
+      finding.evidence.push_back({SourceRef{event.source.file, wait.passed_line, 0}, "", "the thread went on"});
     finding.fix = {wait.compiling
                        ? "Keep compiled programs between runs (jax_compilation_cache_dir), and keep shapes constant: "
                          "each new shape is compiled again."
-                       : "Nothing, unless it returns in every step: then look which process is late."};
+                       : "Nothing, unless it recurs at every step: then find out which process is late."};
     diagnosis.headline = finding.headline;
     diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
     return true;

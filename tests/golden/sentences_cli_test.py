@@ -63,7 +63,7 @@ class Sentences(unittest.TestCase):
 
     def test_a_hang_cites_its_timeout_and_lists_all_ranks(self):
         self.says("wild/clones/rccl_watchdog.txt", "rank 3 timed out in all_gather #22", "2. the timeout",
-                  "0-2,4-7 silent", "Which rank used the GPU that reported the fault?")
+                  "0-2,4-7 silent", "Which rank used this GPU?")
 
     def test_a_service_that_the_kernel_killed_is_named(self):
         self.says("wild/kernel/service_killed_healthy.txt", "killed java (process 9120) for lack of memory in its cgroup",

@@ -22,9 +22,14 @@ std::string WordsOf(std::string_view path) {
   std::string words = report.verdict.cause + "\n" + report.verdict.headline + "\n";
   for (const ReportFinding& finding : report.findings) {
     words += finding.headline + "\n";
-    for (const CitedEvidence& one : finding.evidence) words += one.says + "\n";
+    for (const CitedEvidence& one : finding.evidence) words += one.says + " :" + std::to_string(one.line) + "\n";
     for (const std::string& step : finding.fix) words += step + "\n";
   }
+  for (const CannotTell& open : report.cannot_tell) words += open.question + "\n" + open.missing + "\n";
+  for (const std::string& one : report.assumptions) words += "assumed: " + one + "\n";
+  for (const ReportJob& job : report.jobs)
+    words += (job.world_told ? "world of " : "world of at least ") + std::to_string(job.world_size) + "\n";
+  for (const ReportInput& input : report.inputs) words += "not read: " + std::to_string(input.not_understood) + "\n";
   for (const ReportRank& rank : report.ranks)
     words += "[" + std::to_string(rank.rank) + "|" + rank.role + "|" + rank.doing + "]\n";
   return words;
@@ -46,6 +51,76 @@ TEST_P(WildWords, SayWhatTheLogShows) {
 }
 
 const Said kSaid[] = {
+    // The store of the rendezvous is rank 0's, and no NCCL log exists so early.
+    {"tests/wild/old_nccl/torch15_address_in_use.txt",
+     {"MASTER_PORT is already in use: rank 0 cannot listen", "On the host that MASTER_ADDR names"},
+     {"Which host", "INIT lines"}},
+    {"tests/users/fourth/portserver_spawn",
+     {"world of 3", "[0||", "If the program itself listens there", "the port in init_method"},
+     {"guilty", "torchrun", "at least"}},
+    // "GET " in the place of a magic number.
+    {"tests/wild/warn_only/wrong_magic_from_scanner.txt",
+     {"An HTTP client at 10.0.99.7", "On 10.0.99.7: find", "(3 times)", "the setup fails :5"},
+     {"another job", "MASTER_PORT", "2.14", "earlier run"}},
+    {"tests/wild/warn_only/stranger_of_another_job.txt", {"from 10.9.0.21", "or another job"}, {"HTTP", "MASTER_PORT"}},
+    {"tests/wild/last_lines/slurm_script_missing.txt", {"first line of the job script", "spool"}, {"PATH", "conda"}},
+    {"tests/wild/last_lines/slurm_program_missing.txt", {"this path exists on every node"}, {"PATH", "spool"}},
+    {"tests/wild/watchdog/rank_completed_what_another_waits_in.txt",
+     {"(numbers of group 2)", "rank 0 has completed #902 :4"},
+     {}},
+    {"tests/wild/infrastructure/virbr0_both_hosts_wait.txt",
+     {"both hosts announce this same address", "NCCL_SOCKET_IFNAME=eno1", "not read: 0"},
+     {"guilty"}},
+    {"tests/wild/watchdog/tokenizer_runs_while_others_time_out.txt",
+     {"the progress bar still runs :6", "to well over 43 min", "not read: 0"},
+     {"Nothing here points"}},
+    {"tests/wild/healthy/xla_thread_is_unstuck.txt", {"about 16 s", "the thread went on :2"}, {"threads waited"}},
+    {"tests/wild/quoted/then_nothing_after_setup.txt",
+     {"The text around the log says that the job hangs; the log ends during NCCL's setup"},
+     {"you say", "no line of a log"}},
+    {"tests/wild/infrastructure/per_rank_one_missing", {"world of 8", "Get its output"}, {"(ps)", "at least"}},
+    {"tests/wild/infrastructure/nccl_error_only_last_line.txt",
+     {"NCCL's error message :6", "the process at 10.66.0.14 first"},
+     {"warnings around the cited line"}},
+    {"tests/wild/threads/router_panics.txt", {"ConnectionRefused", "the line with the error"}, {"Did the job finish"}},
+    {"tests/wild/last_lines/4127.txt", {"The path is relative"}, {"container", "permissions"}},
+    {"tests/wild/last_lines/absolute_path_missing.txt", {"Check that the path exists"}, {"relative"}},
+    {"tests/wild/setup/gid_wrong_roce.txt", {"NCCL_IB_GID_INDEX is set to 0", "the GID index is set :2"}, {}},
+    {"tests/wild/clones/ucx_connect.txt",
+     {"cannot connect to rank 17 at 10.44.2.9:51120", "nc -zv 10.44.2.9 51120"},
+     {"UCX_RC", "ib_write_bw"}},
+    {"tests/wild/clones/ucx_tcp_no_answer.txt", {"rank 5 at 172.16.4.40:38100", "From cn8"}, {"perfquery"}},
+    {"tests/wild/setup/agent_never_reached_the_store.txt",
+     {"An agent of torchrun cannot connect to the rendezvous store at 10.61.4.2:29400"},
+     {"A process cannot"}},
+    {"tests/wild/pasted/cut_traceback_named_in_a_sentence.txt",
+     {"Weights & Biases did not answer", "WANDB_MODE=offline", "Run initialization has timed out"},
+     {"guilty", "what the message names"}},
+    {"tests/wild/setup/wandb_gives_up.txt", {"Weights & Biases did not answer"}, {"guilty"}},
+    {"tests/wild/setup/rendezvous_lost_at_its_end.txt", {"harmless if the job had finished"}, {"crashed"}},
+    {"tests/wild/frameworks2/desync_report.txt",
+     {"by PyTorch's desync report :6", "[2|suspect|did not join all_reduce #1604]"},
+     {"(ps)", "in the list of ranks", "assumed:"}},
+    {"tests/wild/setup/reentrant_checkpoint_marks_a_parameter_twice.txt", {", rank 1 in <module> (sft.py:144)"}, {}},
+    {"tests/users/fourth/freeze_output",
+     {"it alone printed 'warm-up is over, freezing the stem'", "on all ranks in the same step", "on rank 2 :42",
+      "what only rank 2 printed :14"},
+     {}},
+    {"tests/users/second/seedflow_output", {"of blocks.1 (12: "}, {"instead of their indices"}},
+    {"tests/users/third/sloweval_some", {"timeout-too-short", "which was still at work"}, {"cause is unknown"}},
+    {"tests/users/third/scatter_output", {"one entry for each rank"}, {"data shard"}},
+    {"tests/wild/setup/scatter_with_a_short_list.txt", {"one entry for each rank", "share_out (split.py:40)"}, {}},
+    {"tests/users/fourth/mainreduce_detail",
+     {"print_epoch_summary (user_job4.py:149)", "update (user_job4.py:91)"},
+     {"compare their tracebacks"}},
+    {"tests/users/fourth/inittwice_redirects", {"world of 3"}, {"while setting up", "at least"}},
+    {"tests/users/fourth/slowdown_tee",
+     {"what grows with each step", "more with each step", "--profile-steps 25-30"},
+     {"throttling", "assumed:"}},
+    {"tests/users/fourth/stop_tee", {"[1||reports an error]"}, {"no error reported", "assumed:"}},
+    {"tests/corpus/lab_evalalone_batchnorm_r0_w4", {"call model.module in eval mode"}, {}},
+    {"tests/corpus/lab_frozen_checkpoint_r2_w4", {"most likely frozen"}, {}},
+    {"tests/users/third/g_nanskip", {"NaN or infinite for some steps, and is finite again"}, {}},
     // The odd rank is a call ahead, and the calls are plainly two.
     {"tests/users/recorded/skip_output",
      {"collective-skipped", "most likely skipped", "loop_tensor (trainjob.py:142)", "up to #24",
@@ -94,7 +169,7 @@ const Said kSaid[] = {
      {"rank 1 was in read_commands (user_job4.py:682)", "ranks 0, 2 and 3 had #30 under way"},
      {"[1|guilty"}},
     {"tests/users/second/socket_stacks",
-     {"its process was alive when the others timed out", "when the job hangs again"},
+     {"Its process was alive when the others timed out", "if the job hangs again"},
      {"What is it doing"}},
     {"tests/corpus/gloo_stuck_r2_w4",
      {"ranks 1 and 3 waited for a peer until gloo timed out", "[1|waits|timed out]"},
@@ -127,7 +202,7 @@ const Said kSaid[] = {
     {"tests/wild/errors/heap_is_damaged.txt", {"The memory of a process is damaged", "gdb"}, {"is not in these files"}},
     {"tests/wild/errors/cloud_tells_of_a_refused_argument.txt", {"refused its command line"}, {"UserError"}},
     {"tests/wild/errors/dcgm_fails_on_all.txt", {"All GPUs failed the test PCIe"}, {"-i all"}},
-    {"tests/wild/errors/title_says_hang.txt", {"You say that the job hangs"}, {}},
+    {"tests/wild/errors/title_says_hang.txt", {"The text around the log says that the job hangs"}, {}},
     {"tests/wild/errors/server_worker_traceback_is_cut.txt", {"the traceback is cut before its last line"}, {}},
 };
 

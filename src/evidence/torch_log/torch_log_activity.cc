@@ -8,8 +8,8 @@ namespace tacet {
 Activity ActivityOfFrame(std::string_view file, std::string_view function) {
   if (ContainsAny(function, {"destroy_process_group", "_shutdown_backend", "destroy_model_parallel"}))
     return Activity::shutdown;
-  if (ContainsAny(function,
-                  {"init_process_group", "init_distributed", "initialize_model_parallel", "init_device_mesh"}))
+  if (ContainsAny(function, {"init_process_group", "init_distributed", "initialize_model_parallel", "init_device_mesh",
+                             "_env_rendezvous_handler", "_tcp_rendezvous_handler", "_create_c10d_store"}))
     return Activity::setup;
   if (ContainsAny(file, {"torch/utils/data/", "torch\\utils\\data\\"})) return Activity::data;
   const bool serialization = ContainsAny(file, {"torch/serialization.py", "torch\\serialization.py"});

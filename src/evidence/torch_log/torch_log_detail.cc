@@ -30,6 +30,8 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.of_pod = record.of_pod;
   end.first_only = record.of_spawn;
   end.named_first = record.named_first;
+  end.of_script = record.of_script;
+  end.by_path = record.by_path;
   if (record.of_itself)
     end.inside = record.file.empty() ? record.function : record.file;
   else
@@ -42,7 +44,7 @@ LostPeer LostPeerOf(const TorchLogRecord& record) {
                         : record.object == kRemoteDaemon  ? PeerKind::daemon
                         : record.object == kCoordinator   ? PeerKind::coordinator
                                                           : PeerKind::process;
-  return {record.subject, record.kind == TorchLogKind::store_lost && record.value2 == 1, kind};
+  return {record.subject, record.kind == TorchLogKind::store_lost && record.value2 == 1, kind, record.value == 1};
 }
 
 StoreUnreachable UnreachableOf(const TorchLogRecord& record) {
@@ -51,7 +53,14 @@ StoreUnreachable UnreachableOf(const TorchLogRecord& record) {
                           : record.object.ends_with("unknown-host") ? Unreachable::ssh_unknown_host
                           : record.object.ends_with("slots")        ? Unreachable::ssh_slots
                                                                     : Unreachable::ssh;
-  return {record.subject, record.value, how};
+  return {record.subject, record.value, how, record.of_launcher};
+}
+
+NcclError NcclErrorOf(const TorchLogRecord& record) {
+  NcclError error{record.value, record.subject, record.object, record.cure};
+  error.reason_line = record.reason_line;
+  error.peer = record.function;
+  return error;
 }
 
 Warning WarningOf(const TorchLogRecord& record) {
@@ -76,6 +85,8 @@ XlaWait XlaWaitOf(const TorchLogRecord& record) {
   wait.compiling = record.object == "compiling";
   wait.all_joined = record.object == "all joined";
   wait.passed = wait.compiling || (!wait.gave_up && record.line_before >= record.repeats);
+  wait.passed_line = record.reason_line;
+  wait.waited_s = record.left_s;
   return wait;
 }
 
@@ -173,8 +184,8 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::process_exited:
     case TorchLogKind::process_killed: return EndOf(record);
     case TorchLogKind::watchdog_timeout:
-      return WatchdogTimeout{record.value,    record.value2,    record.count,
-                             PlaceOf(record), record.count_out, record.object};
+      return WatchdogTimeout{record.value,     record.value2, record.count,       PlaceOf(record),
+                             record.count_out, record.object, record.reason_line, record.left_s};
     case TorchLogKind::watchdog_status:
     case TorchLogKind::dump_signal: return WorkCounters{record.value, record.value2};
     case TorchLogKind::dump_started:
@@ -189,20 +200,21 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::memory_use: return HostMemoryUse{record.subject};
     case TorchLogKind::straggler_report: return SlowRankReport{record.host, record.subject, record.value};
     case TorchLogKind::ddp_unused_parameters:
-    case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false};
+    case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false, record.reason_line};
     case TorchLogKind::exception:
       return Raised{record.subject,
                     PlaceOf(record),
                     {},
                     static_cast<Activity>(record.during),
                     record.in_thread,
+                    false,
                     {},
                     record.of_spawn,
                     record.in_collective,
                     record.of_job,
                     record.of_parent};
     case TorchLogKind::cuda_error: return CudaError{record.subject, record.object};
-    case TorchLogKind::nccl_error: return NcclError{record.value, record.subject, record.object, record.cure};
+    case TorchLogKind::nccl_error: return NcclErrorOf(record);
     case TorchLogKind::abort_signal: return Abort{record.subject, record.object, {}};
     case TorchLogKind::oom_kill:
       return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count,

@@ -139,7 +139,10 @@ LineUse ReadUnusedParameters(const LogLine& line, FailureState& state, RecordLis
   TakeNumber(rest, &state.ddp->rank);
   TakeLiteral(rest, ":");
   // With debugging on both forms are printed; names tell more than indices.
-  if (state.ddp->subject.empty()) state.ddp->subject = Capped(Trim(rest), 1000);
+  if (state.ddp->subject.empty()) {
+    state.ddp->subject = Capped(Trim(rest), 1000);
+    if (line.source.line != state.ddp->source.line) state.ddp->reason_line = line.source.line;
+  }
   return LineUse::understood;
 }
 
@@ -157,6 +160,7 @@ LineUse ReadMarkedTwice(const LogLine& line, FailureState& state, RecordList& ou
   const std::string_view parameter = place->substr(0, place->find(" has been marked"));
   const auto name = After(parameter, "with name ");
   state.ddp->subject = Capped(Trim(name ? *name : parameter), 500);
+  if (line.source.line != state.ddp->source.line) state.ddp->reason_line = line.source.line;
   return LineUse::understood;
 }
 

@@ -108,21 +108,34 @@ void JoinMemoryWithKills(TorchLog& log, const HostMemoryNote& note) {
   record.text = note.words + " of the host's memory is in use";
 }
 
+// "49:58", "1:02:11": -1 where it is none.
+static int64_t ClockSeconds(std::string_view text) {
+  int64_t seconds = 0, part = -1;
+  for (int parts = 0; parts < 3 && TakeNumber(text, &part) && part >= 0 && part < 1'000'000; ++parts) {
+    seconds = seconds * 60 + part;
+    if (!TakeLiteral(text, ":")) return parts > 0 ? seconds : -1;
+  }
+  return -1;
+}
+
 // Running tokenizer on dataset (num_proc=16):  31%|###       | 2830000/9120331 [22:41<49:58, 2097.88 examples/s]
 // The training's own bar counts steps, and this one examples.
-void WorkBarReader::Read(const LogLine& line) {
+bool WorkBarReader::Read(const LogLine& line) {
   const size_t share = line.text.substr(0, 120).find("%|");
-  if (share == std::string_view::npos || !Contains(line.text, " examples/s")) return;
+  if (share == std::string_view::npos || !Contains(line.text, " examples/s")) return false;
   const size_t colon = line.text.substr(0, share).rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return;
+  if (colon == std::string_view::npos || colon == 0) return false;
   std::string_view number = Trim(line.text.substr(colon + 1, share - colon - 1));
   int percent = -1;
-  if (!TakeNumber(number, &percent)) return;
+  if (!TakeNumber(number, &percent)) return false;
   const std::string name = Capped(Trim(line.text.substr(0, colon)), 80);
   if (name != name_) first_line_ = line.source.line;
   name_ = name;
   percent_ = percent;
   last_line_ = line.source.line;
+  const size_t left = line.text.rfind('<');
+  left_s_ = left == std::string_view::npos ? -1 : ClockSeconds(line.text.substr(left + 1));
+  return true;
 }
 
 void WorkBarReader::Finish(TorchLog& log) const {
@@ -133,8 +146,11 @@ void WorkBarReader::Finish(TorchLog& log) const {
       first_step = std::min(first_step, record.source.line);
   for (TorchLogRecord& record : log.records)
     if (record.kind == TorchLogKind::watchdog_timeout && record.source.line > first_line_ &&
-        record.source.line < first_step)
+        record.source.line < first_step) {
       record.object = name_ + ": " + std::to_string(percent_) + "%";
+      record.reason_line = last_line_;
+      record.left_s = left_s_;
+    }
 }
 
 }  // namespace tacet

@@ -19,13 +19,15 @@ void JoinMemoryWithKills(TorchLog& log, const HostMemoryNote& note);
 // A bar of work before the training ("Running tokenizer on dataset: 36%") that goes on when others time out.
 class WorkBarReader {
  public:
-  void Read(const LogLine& line);
+  // Says whether the line is one.
+  bool Read(const LogLine& line);
   // Gives it to the timeouts that came while it ran.
   void Finish(TorchLog& log) const;
 
  private:
   std::string name_;  // without its share
   int percent_ = -1;
+  int64_t left_s_ = -1;
   uint32_t first_line_ = 0, last_line_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_watchdog.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 namespace {
@@ -93,6 +94,7 @@ LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& 
     AppendCapped(record->text, "\nLast error: ");
     AppendCapped(record->text, text);
     record->reason_line = line.source.line;
+    if (ContainsAny(text, {"closed", "reset by peer"})) record->function = Capped(ParsePeerAddress(text), 100);
   } else if (record != nullptr && !Contains(record->text, text)) {
     // The same error of another process, for a reason of its own: "rank 7 and rank 0 both on CUDA device f000".
     TorchLogRecord again = *record;

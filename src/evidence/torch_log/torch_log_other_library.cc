@@ -134,6 +134,10 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
                                             : device ? "device"
                                             : queue  ? "queue"
                                                      : "ucx");
+  // "ucp_ep_create(proc=17) failed", "Failed to resolve UCX endpoint for rank 17": whom the line above is about.
+  if (ucx && record->peer < 0)
+    record->peer =
+        IntAfter<int32_t>(text, "endpoint for rank ").value_or(IntAfter<int32_t>(text, "(proc=").value_or(-1));
   if (!is_new) return LineUse::understood;
   // What fails to open, create or register something fails on this host; the rest speaks of a peer.
   record->subject = plugin ? std::string(ClassifyWarning(text.substr(text.find("NET/OFI "))).id)
@@ -351,10 +355,9 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   }
   // ROCm: "HW Exception by GPU node-9 (Agent handle: 0x55d) reason :GPU Hang"
   if (Contains(text, "HW Exception by GPU node")) {
-    const auto reason = After(text, "reason :");
     const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "hardware exception");
     if (is_new) {
-      record->subject = "hardware exception" + (reason ? ": " + Capped(Trim(*reason), 60) : std::string());
+      record->subject = Capped(Trim(text.substr(text.find("HW Exception by GPU node"))), 120);
       record->text = Capped(text);
       record->value2 = out.highest_step();
     }

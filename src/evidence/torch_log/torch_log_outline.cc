@@ -175,6 +175,21 @@ NamedRank RankOfLine(std::string_view text) {
   return named;
 }
 
+// "start rank=0 world=8 host=gpu-a", "rank 3, world_size: 16". Not the size of a node or of a group.
+int64_t WorldOfLine(std::string_view text) {
+  if (!ContainsAny(text, {"rank", "Rank", "RANK"})) return -1;
+  for (const std::string_view key :
+       {"world=", "world_size=", "world_size: ", "world size: ", "world size ", "WORLD_SIZE="}) {
+    const size_t at = text.find(key);
+    if (at == std::string_view::npos || (at > 0 && (IsWordPart(text[at - 1]) || text[at - 1] == '-'))) continue;
+    if (ContainsAny(text.substr(0, at), {"ocal", "roup", "parallel"})) continue;
+    std::string_view number = text.substr(at + key.size());
+    int64_t world = -1;
+    if (TakeNumber(number, &world) && world > 0 && (number.empty() || !IsWordPart(number[0]))) return world;
+  }
+  return -1;
+}
+
 // Whoever tells of it was there: "GRPO_TRAIN_OK steps=3   # exit 0, no hang".
 bool TellsGoodEnd(std::string_view text) {
   if (!ContainsAny(text, {"exit 0", "exit code 0", "exit code: 0", "exited with code 0", "exited with 0"}))
@@ -301,6 +316,8 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     out.ranks.push_back(named.rank);
     out.world = std::max(out.world, named.world);
   }
+  if (const int64_t world = WorldOfLine(text); world > 0)
+    out.stated_world = out.stated_world == -1 || out.stated_world == world ? world : -2;
   // initializing ddp: GLOBAL_RANK: 3, MEMBER: 4/8: Lightning's word, once for each process
   if (named.rank >= 0 && named.world > 0 && out.joining.size() < kMostQuotedRanks && Contains(text, ", MEMBER: "))
     out.joining.push_back({named.rank, std::string(text.substr(0, 200)), source});
@@ -351,7 +368,7 @@ void AddOutline(std::string_view bytes, Fragment& out) {
   const LogOutline& outline = look.outline;
   const bool tells = !outline.harmless.empty() || !outline.at_work.empty() || outline.saved || outline.trained ||
                      outline.served || outline.stopped;
-  if (!tells && outline.ranks.empty() && !IsOfAJob(look)) return;
+  if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
     const uint64_t left = out.bytes.total - out.bytes.understood;

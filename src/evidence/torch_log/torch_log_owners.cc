@@ -68,6 +68,19 @@ void JoinRepeatedErrors(Fragment& fragment) {
       Give(event, found->second);
 }
 
+// What the traceback above tells of a port that could not be opened: the store of the rendezvous, which rank 0 hosts.
+void TellPorts(Fragment& fragment) {
+  for (Event& port : fragment.events) {
+    if (port.kind != EventKind::port_in_use) continue;
+    for (const Event& event : fragment.events) {
+      if (event.kind != EventKind::exception || event.source.line != port.source.line) continue;
+      auto& taken = port.Make<PortTaken>();
+      taken.of_store |= event.As<Raised>().during == Activity::setup;
+      taken.of_spawn |= event.As<Raised>().first_only;
+    }
+  }
+}
+
 // A program that ends while all others still train, right behind an error without a name: it is its own.
 const Event* FirstToLeave(const Fragment& fragment) {
   const Event* first = nullptr;
@@ -106,6 +119,7 @@ int32_t DeviceOf(const Event& event) {
 }  // namespace
 
 void GiveOwners(Fragment& fragment) {
+  TellPorts(fragment);
   JoinRepeatedErrors(fragment);
   std::set<Rank> raised;
   for (const Event& event : fragment.events)

@@ -350,7 +350,7 @@ class LogReader {
         if (line.text.ends_with(end)) line.text.remove_suffix(1);
       if (line.text.empty()) return LineUse::ignored;
     }
-    work_bar_.Read(line);
+    const bool work_bar = work_bar_.Read(line);
     if (line.text.starts_with("Exception raised from ")) NoteBareTimeout(line);
     VoiceState& state = *voices_[line.voice];
     // What stands below an error may begin so as well, and belongs to it.
@@ -382,7 +382,8 @@ class LogReader {
     label_state.actor.Read(line, out_);
     if (line.text[0] == '#') use = std::max(use, ReadFailedStack(line, state.watchdog));
     if (use != LineUse::not_understood) return use;
-    return state.own.Read(line, log_.voices[line.voice], out_);
+    use = state.own.Read(line, log_.voices[line.voice], out_);
+    return work_bar ? std::max(use, LineUse::understood) : use;
   }
 
   // Exception raised from checkTimeout at ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:618

@@ -103,6 +103,8 @@ struct TorchLogRecord {
   bool handled = false;       // the program says that it goes on in spite of it
   bool of_spawn = false;      // torch.multiprocessing.spawn tells it, which passes on the first failure alone
   bool named_first = false;   // end of a process: mpirun or horovodrun names it as the first that failed
+  bool of_script = false;     // end of a process: the scheduler cannot start its own copy of the job script
+  bool by_path = false;       // ... what cannot be started is named by a path
   bool of_checker = false;    // mismatch: Horovod's coordinator tells it, and names nobody
   uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
@@ -115,7 +117,8 @@ struct TorchLogRecord {
   uint32_t line_before = 0;  // of progress: the line before it that told a lower step, 0 where there is none
   uint32_t repeats = 1;      // how often the same was said
   uint32_t code_line = 0;
-  uint32_t reason_line = 0;  // of NCCL's error: the line with what NCCL says of it; 0: the record's own
+  uint32_t reason_line = 0;  // the line with what is cited: NCCL's reason, DDP's list, a bar; 0: the record's own
+  int64_t left_s = -1;       // of a bar: the time that it expects to need still
   std::string op, group_name, group_description, subject, text, object, function, file, host;
   std::string cure;  // of a library's error: what the library itself says to do about it
   std::vector<int32_t> ranks;

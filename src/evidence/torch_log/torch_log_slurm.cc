@@ -167,6 +167,8 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
     record->value = 1;
     record->subject = std::string(kCannotStart) + Capped(Trim(*program), 160);
     record->text = Capped(line.text, 600);
+    record->by_path = program->substr(0, program->find(": ")).find('/') != std::string_view::npos;
+    record->of_script = Contains(*program, "/slurm_script:");
     return LineUse::understood;
   }
   // srun: error: Node failure on node7

@@ -234,6 +234,7 @@ LineUse ReadRendezvousError(const LogLine& line, const FailureState& state, Reco
   if (line.has(Keyword::rendezvous_connection) && (at_its_end || runs)) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::store_lost, line, kRendezvousStore);
     if (is_new) record->object = kRendezvousStore, record->text = Capped(line.text);
+    if (is_new) record->value = Contains(line.text, "has failed to shutdown") ? 1 : 0;
     return LineUse::understood;
   }
   const auto kind =
@@ -241,6 +242,7 @@ LineUse ReadRendezvousError(const LogLine& line, const FailureState& state, Reco
   const auto [record, is_new] = out.AddOnce(kind, line, "elastic");
   if (is_new) record->text = Capped(line.text);
   if (is_new) record->subject = kind == TorchLogKind::store_unreachable ? state.rdzv_endpoint : "agents";
+  record->of_launcher = true;
   return LineUse::understood;
 }
 

@@ -160,7 +160,13 @@ LineUse ReadXlaWait(const LogLine& line, RecordList& out) {
     return AddXlaWait(line, text.substr(at), true, out);
   if (Contains(text, "Thread is unstuck!")) {
     // Without the warning above it there is nothing to take back.
-    if (TorchLogRecord* wait = out.Said(TorchLogKind::xla_wait, line, "xla")) ++wait->line_before;
+    if (TorchLogRecord* wait = out.Said(TorchLogKind::xla_wait, line, "xla")) {
+      ++wait->line_before;
+      wait->reason_line = line.source.line;
+      const bool timed = wait->time.wall_ns != LogMoment::kNone && line.time.wall_ns != LogMoment::kNone;
+      if (timed && wait->value >= 0 && wait->repeats == 1)
+        wait->left_s = wait->value + (line.time.wall_ns - wait->time.wall_ns) / 1'000'000'000;
+    }
     return LineUse::understood;
   }
   return ReadSlowCompile(line, out);
