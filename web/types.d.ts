@@ -844,6 +844,7 @@ interface ComparisonPage {
   slower: number;
   faster: number;
   lines: ComparisonLine[];
+  stragglers: string[];
   faults: string[];
   remarks: string[];
 }
