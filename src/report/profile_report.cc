@@ -12,6 +12,7 @@
 #include "analysis/timing/pace.h"
 #include "analysis/timing/rank_pace.h"
 #include "analysis/timing/statistics.h"
+#include "analysis/timing/straggler_cost.h"
 #include "base/parallel.h"
 #include "report/profile_series.h"
 #include "report/profile_table.h"
@@ -294,9 +295,7 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   profile.step_ns = static_cast<int64_t>(Mean(times.values));
   profile.steps = times.values.size();
   // Lateness is told as a share of the step that is told.
-  const auto share_of = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(profile.step_ns); };
-  for (Straggler& one : profile.stragglers.stragglers) one.share = share_of(one.late_ns);
-  for (RankLateness& one : profile.stragglers.ranks) one.share = share_of(one.mean_ns);
+  StateShares(profile.step_ns, profile.stragglers);
   if (const auto& late = profile.stragglers.stragglers;
       !late.empty() && late.front().steps == profile.stragglers.steps && late.front().steps != profile.steps)
     profile.remarks.push_back("the step time is the mean of " + std::to_string(profile.steps) +

@@ -37,12 +37,14 @@ std::vector<std::string> StepsOfAnEndedRun(const Event& told) {
 
 }  // namespace
 
+bool IsNamedFirst(const Event& end) {
+  return end.As<ProcessEnd>().first_failure == true || end.As<ProcessEnd>().named_first;
+}
+
 const Event* NamedFirst(const Case& facts, const Event& told) {
   const auto& events = facts.incident.events;
-  const auto found = std::find_if(events.begin(), events.end(), [&](const Event& event) {
-    const auto& end = event.As<ProcessEnd>();
-    return event.rank == told.rank && (end.first_failure == true || end.named_first);
-  });
+  const auto found = std::find_if(events.begin(), events.end(),
+                                  [&](const Event& event) { return event.rank == told.rank && IsNamedFirst(event); });
   return !told.rank.known() || found == events.end() ? nullptr : &*found;
 }
 

@@ -8,6 +8,8 @@
 
 namespace tacet {
 
+// The launcher names the process of this end as the first that failed.
+bool IsNamedFirst(const Event& end);
 // The line by which the launcher names this very rank as the first that failed; nullptr: it does not.
 const Event* NamedFirst(const Case& facts, const Event& told);
 // Somebody outside ended the job behind this line of the same output: an interruption, a scheduler. nullptr: nobody.

@@ -11,6 +11,7 @@
 #include "model/event_witness.h"
 #include "model/nccl_warnings.h"
 #include "rules/benchmark_verdict.h"
+#include "rules/crash_steps.h"
 #include "rules/end_advice.h"
 #include "rules/end_sentence.h"
 #include "rules/finished_job.h"
@@ -170,13 +171,11 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
 const Event* EndOfLostPeer(const Incident& incident, const Event* told) {
   constexpr int64_t kRemoteError = 6;
   if (!told || told->kind != EventKind::nccl_error || told->As<NcclError>().code != kRemoteError) return told;
-  for (const Event& event : incident.events) {
-    const auto& end = event.As<ProcessEnd>();
-    if (event.kind == EventKind::process_exited && event.rank.known() && event.rank != told->rank && end.code > 0 &&
-        (end.first_failure == true || end.named_first))
-      return &event;
-  }
-  return told;
+  const auto found = std::find_if(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::process_exited && event.rank.known() && event.rank != told->rank &&
+           event.As<ProcessEnd>().code > 0 && IsNamedFirst(event);
+  });
+  return found == incident.events.end() ? told : &*found;
 }
 
 const Event* DecidingEvent(const Case& facts, const JobEnd& end) {

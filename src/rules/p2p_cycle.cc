@@ -47,25 +47,22 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
       continue;
     heads[stream.rank] = {&stream, own->second};
   }
-  const auto next_of = [&](Rank rank) -> Rank {
-    const Call& call = *heads.at(rank).second;
+  const auto peer_of = [&](const Call& call) {
     const auto& members = facts.incident.groups[static_cast<uint32_t>(call.group)].members;
-    return static_cast<size_t>(call.peer.value) < members.size() ? members[static_cast<size_t>(call.peer.value)]
-                                                                 : Rank{};
+    const auto place = static_cast<size_t>(call.peer.value);
+    return place < members.size() ? members[place] : Rank{};
   };
   const auto receives_behind = [&](Rank rank, Rank sender) {
     const auto& [stream, head] = heads.at(rank);
-    const auto& members = facts.incident.groups[static_cast<uint32_t>(head->group)].members;
     return std::any_of(stream->calls.begin() + (head - stream->calls.data()) + 1, stream->calls.end(),
                        [&, group = head->group](const Call& call) {
                          return call.kind == OpKind::recv && call.group == group && !IsFinished(call) &&
-                                static_cast<size_t>(call.peer.value) < members.size() &&
-                                members[static_cast<size_t>(call.peer.value)] == sender;
+                                peer_of(call) == sender;
                        });
   };
   Finding finding;
   for (const auto& [rank, head] : heads) {
-    const Rank next = next_of(rank);
+    const Rank next = peer_of(*head.second);
     if (!heads.count(next) || !receives_behind(next, rank)) return;
     finding.ranks.push_back(rank);
     if (finding.evidence.size() < 3)

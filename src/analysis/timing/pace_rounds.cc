@@ -182,11 +182,12 @@ int64_t LatenessIn(const CollectiveRound& round) {
 // than the one that stands for the run, and than is usual anywhere in it, that other one stands for it in this step.
 size_t ChosenInStep(const RepeatedRun& run, const std::vector<const CollectiveRound*>& rounds, int64_t usual) {
   constexpr int64_t kFarMore = 3, kLongStallNs = 1'000'000;
+  const int64_t chosen = LatenessIn(*rounds[run.chosen]);
   size_t latest = run.chosen;
+  int64_t most = chosen;
   for (size_t k = run.begin; k < run.end; ++k)
-    if (LatenessIn(*rounds[k]) > LatenessIn(*rounds[latest])) latest = k;
-  const int64_t most = LatenessIn(*rounds[latest]);
-  return most >= kLongStallNs + kFarMore * std::max(usual, LatenessIn(*rounds[run.chosen])) ? latest : run.chosen;
+    if (const int64_t here = LatenessIn(*rounds[k]); here > most) most = here, latest = k;
+  return most >= kLongStallNs + kFarMore * std::max(usual, chosen) ? latest : run.chosen;
 }
 
 bool HasLengthsAlone(const GroupSteps& group) {

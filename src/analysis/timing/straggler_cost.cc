@@ -51,6 +51,12 @@ void Bound(const ReplayedGain& replay, Straggler& one) {
 
 }  // namespace
 
+void StateShares(int64_t step_ns, StragglerReport& report) {
+  const auto share = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(step_ns); };
+  for (Straggler& one : report.stragglers) one.share = share(one.late_ns);
+  for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
+}
+
 void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report) {
   for (Straggler& one : report.stragglers) {
     if (one.pattern == StragglerPattern::intermittent) continue;  // steps with and without a stall tell what it costs

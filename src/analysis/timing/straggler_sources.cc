@@ -145,8 +145,9 @@ bool FitOneByOne(const std::vector<CollectiveRound>& rounds) {
   });
 }
 
-// The one place in which lateness becomes a share of the step: the step of the job, as `tacet profile` tells it.
-void StateShares(const TraceView* traces, StragglerReport& report) {
+// Lateness as a share of the step: of traces the one that `tacet profile` tells; records without a trace have the
+// typical step here, and profiles, which tell the mean one, state them anew.
+void StateSharesOfJob(const TraceView* traces, StragglerReport& report) {
   if (traces && HasStepMarks(traces->timelines)) {
     int64_t total = 0, steps = 0;
     for (const Timeline& timeline : traces->timelines)
@@ -154,7 +155,6 @@ void StateShares(const TraceView* traces, StragglerReport& report) {
     if (steps > 0 && total > 0) report.step_ns = total / steps;
   }
   if (report.step_ns <= 0) return;
-  const auto share = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(report.step_ns); };
   for (Straggler& one : report.stragglers) {
     // The median rank is half the late one itself where there are two, and drawn towards it where there are few: behind
     // the others alone it is late by at least what it costs them.
@@ -164,9 +164,8 @@ void StateShares(const TraceView* traces, StragglerReport& report) {
       for (RankLateness& own : report.ranks)
         if (own.rank == one.rank) own.mean_ns = std::max<int64_t>(own.mean_ns, least);
     }
-    one.share = share(one.late_ns);
   }
-  for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
+  StateShares(report.step_ns, report);
 }
 
 // Traces show kernels and host. Who is late there by neither was made late by something else: a device that ranks
@@ -265,7 +264,7 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   if (traces) AddWork(*traces, report);
   for (const MeasuredView& view : measured)
     if (!traces && view.source == PaceSource::flight_records) AddSlowStage(view.rounds, view.transfers, report);
-  StateShares(traces, report);
+  StateSharesOfJob(traces, report);
   return report;
 }
 
