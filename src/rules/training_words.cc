@@ -15,6 +15,7 @@
 #include "rules/outline_words.h"
 #include "rules/passed_trouble.h"
 #include "rules/told_trouble.h"
+#include "rules/words.h"
 
 namespace tacet {
 
