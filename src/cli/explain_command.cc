@@ -151,7 +151,13 @@ int RunExplain(const std::vector<std::string>& arguments) {
   if (const auto number = XidNumber(all))
     return Complain({"Xid " + std::to_string(*number) + " is not known",
                      "NVIDIA's Xid catalog has all of them: https://docs.nvidia.com/deploy/xid-errors"});
-  for (const std::string& id : asked) {
+  // "out of memory": words of a cause may be arguments of their own, too.
+  std::string joined;
+  for (const std::string& word : asked) joined += (joined.empty() ? "" : "-") + InLowerCase(word);
+  const bool are_words = asked.size() > 1 && std::none_of(asked.begin(), asked.end(), [](const std::string& word) {
+                           return FindRule(word) || XidNumber(word);
+                         });
+  for (const std::string& id : are_words ? std::vector<std::string>{joined} : asked) {
     const Rule* rule = FindRule(id);
     if (!rule && XidNumber(id) && FindXid(*XidNumber(id))) {
       out += (out.empty() ? "" : "\n") + ExplainXids({FindXid(*XidNumber(id))});

@@ -23,7 +23,7 @@ static int RunHelp(const std::vector<std::string>& arguments) {
     out = CommandsAsMarkdown();
   } else if (options->rest().empty()) {
     out = man ? ManPage() : FitHelp(Overview(), HelpWidth());
-  } else if (options->rest()[0] == "environment" && !man) {
+  } else if ((options->rest()[0] == "environment" || options->rest()[0] == "variables") && !man) {
     out = FitHelp(EnvironmentText(), HelpWidth());
   } else if (options->rest()[0] == "version" && !man) {
     out = "tacet version\n\nPrints the version, as 'tacet --version' does.\n";

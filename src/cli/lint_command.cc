@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/redact.h"
 #include "base/text_scan.h"
@@ -30,17 +34,39 @@ Result<std::vector<int64_t>> ReadLintPids(const Options& options) {
   return pids;
 }
 
+// NAME=VALUE as a shell writes it: a name in capitals, which no path of a job has in front of its first '='.
+bool IsAssignment(std::string_view argument) {
+  const size_t equals = argument.find('=');
+  if (equals == std::string_view::npos || equals == 0 || IsDigit(argument.front())) return false;
+  return std::all_of(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(equals),
+                     [](char c) { return (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_'; });
+}
+
 // What the arguments name, or else the environment that a job would inherit from here.
 Result<LintedPaths> ReadLintSources(const Options& options) {
   LintedPaths sources;
   auto pids = ReadLintPids(options);
   if (!pids) return pids.error();
-  if (!options.rest().empty()) {
+  std::vector<std::string> paths;
+  GivenEnvironment named;
+  named.holder = "the command line";
+  for (const std::string& argument : options.rest()) {
+    const size_t equals = argument.find('=');
+    if (IsAssignment(argument))
+      named.variables.push_back({argument.substr(0, equals), argument.substr(equals + 1)});
+    else
+      paths.push_back(argument);
+  }
+  if (!paths.empty()) {
     auto load = ReadLoadOptions(options);
     if (!load) return load.error();
-    auto read = ReadLintPaths(options.rest(), *load);
+    auto read = ReadLintPaths(paths, *load);
     if (!read) return read.error();
     sources = std::move(*read);
+  }
+  if (!named.variables.empty()) {
+    sources.understood = true;
+    sources.environments.push_back(std::move(named));
   }
   if (!pids->empty()) {
     auto processes = ReadProcessEnvironments(*pids);
@@ -102,7 +128,7 @@ int RunLint(const std::vector<std::string>& arguments) {
 }  // namespace
 
 const Command kLintCommand = {"lint", "Find environment variables that are wrong, risky or without effect",
-                              R"(tacet lint [options] [PATH...]
+                              R"(tacet lint [options] [PATH | NAME=VALUE]...
 
 Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or
 never read by any release (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
@@ -113,7 +139,7 @@ Each finding shows the default, the effect, the releases that read the variable,
 
 Without a PATH it reads the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; otherwise files and
 folders: NCCL logs, the output of env, job scripts, Dockerfiles, YAML, Python, nccl.conf, run folders.
-PATH '-' is standard input.
+PATH '-' is standard input; NAME=VALUE is checked as it stands.
 
       --nccl VERSION    the release that will read them (default: the one in the logs, else the newest)
   -p, --pid PID         the environment of running processes and their children (several: 4711,4712)
@@ -134,6 +160,7 @@ Exit code:
 Examples:
   tacet lint
   tacet lint job.sh Dockerfile --nccl 2.27.3
+  tacet lint NCCL_IB_DISABLE=true NCCL_TIMEOUT=60
   srun -n1 env | tacet lint -
   tacet lint --pid $(pgrep -d, -f torchrun)
   tacet lint logs/ --format json

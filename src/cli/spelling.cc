@@ -23,6 +23,14 @@ size_t Distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+bool HasWholePart(std::string_view name, std::string_view part) {
+  for (size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
+    const size_t end = at + part.size();
+    if (at > 0 && name[at - 1] == '-' && (end == name.size() || name[end] == '-')) return true;
+  }
+  return false;
+}
+
 constexpr size_t kLongestWord = 64;  // of what a person types; the distance costs the product of both lengths
 
 // All that are as near as any, in their order.
@@ -34,6 +42,9 @@ std::vector<std::string_view> NearestWords(std::string_view word, const std::vec
     size_t distance = Distance(word, one);
     // Cut short on purpose: "diag". Longer beginnings are nearer.
     if (word.size() >= 3 && one.starts_with(word)) distance = std::min<size_t>(distance, 1);
+    // A part of the name, of whole words: "out-of-memory" for "rank-out-of-memory".
+    constexpr size_t kLongPart = 4;
+    if (word.size() >= kLongPart && HasWholePart(one, word)) distance = std::min<size_t>(distance, 1);
     // Cut short and misspelled: "rank-stuk" for "rank-stuck-on-host".
     constexpr size_t kLongBeginning = 6;
     if (word.size() >= kLongBeginning && one.size() > word.size() + 1)

@@ -57,6 +57,9 @@ class Spelling(unittest.TestCase):
         self.says(tacet("explain", "rank-stuck"), "did you mean 'rank-stuck-on-host'?")
         self.says(tacet("explain", "collective-mismatch"), "did you mean one of 'collective-mismatch-")
         self.says(tacet("explain", "colective-skipped"), "did you mean 'collective-skipped'?")
+        self.says(tacet("explain", "out-of-memory"), "did you mean 'rank-out-of-memory'?")
+        self.says(tacet("explain", "out", "of", "memory"), "did you mean 'rank-out-of-memory'?")
+        self.assertEqual(tacet("explain", "rank", "out", "of", "memory").stdout, tacet("explain", "rank-out-of-memory").stdout)
 
     def test_faults_of_the_lab(self):
         self.says(tacet("lab", "run", "stuck-lok"), "did you mean 'stuck-lock'?")
@@ -273,6 +276,7 @@ class Help(unittest.TestCase):
 
     def test_every_variable_that_is_read_is_told(self):
         told = tacet("help", "environment").stdout
+        self.assertEqual(tacet("help", "variables").stdout, told)
         read = set()
         for folder in ("src", "plugin"):
             for path in (ROOT / folder).rglob("*.cc"):

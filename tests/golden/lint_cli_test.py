@@ -43,6 +43,16 @@ class Lint(unittest.TestCase):
         self.assertEqual(set(found), {("never-read", "NCCL_TIMEOUT"), ("misread", "NCCL_IB_DISABLE")})
         self.assertEqual(lint().returncode, 0)
 
+    def test_assignments_are_checked_as_they_stand(self):
+        code, found = findings("NCCL_TIMEOUT=3600", "NCCL_DEBUG=WARN", env={"NCCL_IB_DISABLE": "true"})
+        self.assertEqual((code, set(found)), (1, {("never-read", "NCCL_TIMEOUT")}))
+        self.assertEqual(found["never-read", "NCCL_TIMEOUT"]["places"][0]["holder"], "the command line")
+        script = self.write("job.sh", "export NCCL_IB_TIMEOUT=18\n")
+        self.assertEqual(set(findings("NCCL_TIMEOUT=3600", script)[1]),
+                         {("never-read", "NCCL_TIMEOUT"), ("old-default", "NCCL_IB_TIMEOUT")})
+        self.assertEqual(lint("NCCL_DEBUG=WARN").returncode, 0)
+        self.assertEqual(lint("logs/a=b").returncode, 2)
+
     def test_a_finding_has_its_place_default_effect_history_and_advice(self):
         script = self.write("job.sh", "#!/bin/sh\nexport NCCL_IB_TIMEOUT=18\nsrun python train.py\n")
         code, found = findings(script)
