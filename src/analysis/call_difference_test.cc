@@ -339,6 +339,26 @@ TEST(CallDifference, OfOneCallAStepTheSiteTellsAnExtraOneFromAnotherOne) {
   }
 }
 
+// A forward pass more, of a rank that evaluates by itself, looks like the next one of all until the backward pass.
+TEST(CallDifference, CallsThatAreTooManyBeginAtALineThatTheOthersNeverPass) {
+  for (const bool own_site : {true, false}) {
+    JobSketch job(4);
+    const auto step = [&](const std::vector<int32_t>& ranks, std::string_view site, bool backward) {
+      for (int i = 0; i < 3; ++i) job.IssueOn(ranks, {.kind = OpKind::all_gather, .elements = 64, .site = site});
+      for (int i = 0; backward && i < 3; ++i) job.IssueOn(ranks, {.kind = OpKind::reduce_scatter, .elements = 64});
+    };
+    for (int i = 0; i < 4; ++i) step({0, 1, 2, 3}, "train_step", true);
+    step({2}, own_site ? "evaluate" : "train_step", false);
+    for (int i = 0; i < 3; ++i) step({0, 1, 2, 3}, "train_step", true);
+    const Compared compared(job);
+    ASSERT_EQ(compared.all.size(), 1u);
+    EXPECT_EQ(compared.all[0].odd, Ranks({2}));
+    EXPECT_EQ(compared.all[0].reading, CallDifference::Reading::extra);
+    EXPECT_EQ(compared.all[0].count, 3u);
+    EXPECT_EQ(compared.all[0].seq, own_site ? 25u : 28u);
+  }
+}
+
 TEST(CallDifference, ADriftInLongRecordsOfManyRanksIsFoundInTime) {
   const Compared compared =
       Drifting({{.elements = 4096}, {.elements = 8192}, kMetric, {.kind = OpKind::broadcast, .peer = 0}}, 300, 200);

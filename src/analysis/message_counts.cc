@@ -34,13 +34,16 @@ class Counter {
   std::optional<ShortExchange> Find() const {
     if (links_.size() < 2 || group_.members.size() < 3) return std::nullopt;
     size_t agreements = 0;
-    const MemberCalls& first = group_.members.front();
-    for (size_t i = 0; first.stream && i < first.calls.size(); ++i) {
-      const uint32_t seq = first.At(i).seq;
+    const MemberCalls& longest =
+        *std::max_element(group_.members.begin(), group_.members.end(), [](const MemberCalls& a, const MemberCalls& b) {
+          return (a.stream ? a.calls.size() : 0) < (b.stream ? b.calls.size() : 0);
+        });
+    for (size_t i = 0; longest.stream && i < longest.calls.size(); ++i) {
+      const uint32_t seq = longest.At(i).seq;
       std::vector<const P2pLink*> unequal;
-      if (!Compare(seq, unequal)) continue;
+      const bool whole = Compare(seq, unequal);
       if (unequal.empty()) {
-        ++agreements;
+        agreements += whole;
         continue;
       }
       return agreements >= kMinAgreements ? NameTheShort(seq, unequal) : std::nullopt;
@@ -57,23 +60,33 @@ class Counter {
     return static_cast<uint32_t>(call - member.stream->calls.data());
   }
 
+  // Before a collective. Who has not issued it will exchange at least what it has exchanged so far.
   struct Counts {
-    size_t sent, received;
+    size_t sent = 0, received = 0;
+    bool whole = true;  // both have issued the collective
   };
   std::optional<Counts> CountsAt(const P2pLink& link, uint32_t seq) const {
     const auto sender = PlaceOf(link.sender, seq), receiver = PlaceOf(link.receiver, seq);
-    if (!sender || !receiver) return std::nullopt;
-    return Counts{CountBefore(link.sends, *sender), CountBefore(link.recvs, *receiver)};
+    if (!sender && !receiver) return std::nullopt;
+    return Counts{.sent = sender ? CountBefore(link.sends, *sender) : link.sends.size(),
+                  .received = receiver ? CountBefore(link.recvs, *receiver) : link.recvs.size(),
+                  .whole = sender && receiver};
+  }
+  // The side that has issued the collective lacks messages that the other has: later ones of its own come too late.
+  bool IsUnequal(const P2pLink& link, const Counts& counts, uint32_t seq) const {
+    if (counts.whole) return counts.sent != counts.received;
+    return PlaceOf(link.sender, seq) ? counts.sent < counts.received : counts.received < counts.sent;
   }
 
   // False when somebody has not issued it.
   bool Compare(uint32_t seq, std::vector<const P2pLink*>& unequal) const {
+    bool whole = true;
     for (const P2pLink* link : links_) {
       const auto counts = CountsAt(*link, seq);
-      if (!counts) return false;
-      if (counts->sent != counts->received) unequal.push_back(link);
+      whole &= counts && counts->whole;
+      if (counts && IsUnequal(*link, *counts, seq)) unequal.push_back(link);
     }
-    return true;
+    return whole;
   }
 
   // The one rank that every unequal link has as its shorter side, and that has no equal link.
@@ -87,8 +100,10 @@ class Counter {
     const Rank rank = *shorter.begin();
     for (const P2pLink* link : links_)
       if ((link->sender == rank || link->receiver == rank) &&
-          std::find(unequal.begin(), unequal.end(), link) == unequal.end())
-        return std::nullopt;
+          std::find(unequal.begin(), unequal.end(), link) == unequal.end()) {
+        const auto counts = CountsAt(*link, seq);
+        if (counts && counts->whole) return std::nullopt;
+      }
     const P2pLink& link = *unequal.front();
     const auto counts = CountsAt(link, seq);
     const bool sends = link.sender == rank;

@@ -19,6 +19,9 @@ constexpr double kLongTime = 10;
 constexpr size_t kManyRanks = 4;
 // A batch so many times longer than the median is another thing than the rest.
 constexpr double kFarAbove = 10;
+// Ranks with equal shares of the work differ by some percent; one that works half as long again has more of it, or is
+// slower.
+constexpr double kFarLonger = 0.5, kGoodPart = 0.1;
 // Below this a GPU does next to nothing, whatever model it runs; small models on many GPUs reach 10 to 20 %.
 constexpr double kLowPercent = 5;
 // NVLink within a host against one adapter of 200 Gb/s between hosts is a factor of 10: less is by design.
@@ -26,15 +29,16 @@ constexpr double kSpanFactor = 10;
 // Two pairs of hosts with the same adapters measure the same within some percent.
 constexpr double kPairFactor = 1.25;
 
-double MedianWhole(const std::vector<const StepShare*>& steps) {
+double MedianOf(const std::vector<const StepShare*>& steps, double StepShare::*part) {
   std::vector<double> values;
   values.reserve(steps.size());
-  for (const StepShare* step : steps) values.push_back(step->whole);
+  for (const StepShare* step : steps) values.push_back(step->*part);
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+double MedianWhole(const std::vector<const StepShare*>& steps) { return MedianOf(steps, &StepShare::whole); }
 
 struct BatchSplit {
   std::vector<const StepShare*> first, later;  // batches of an epoch
@@ -141,6 +145,35 @@ std::optional<OddLoader> FindOddLoader(const Incident& incident) {
     found.last = shares.last;
   }
   if (!found.last || found.ranks < 2 || found.others > kLittleData) return std::nullopt;
+  return found;
+}
+
+std::optional<OddWorker> FindOddWorker(const Incident& incident) {
+  std::map<int32_t, std::vector<const StepShare*>> ranks;
+  for (const LogOutline& outline : incident.outlines)
+    for (const StepShare& step : outline.steps)
+      if (step.rank >= 0 && step.work >= 0) ranks[step.rank].push_back(&step);
+  if (ranks.size() < 2) return std::nullopt;
+  OddWorker found{.ranks = ranks.size()};
+  const size_t fewest = ranks.size() >= kManyRanks ? 3 : kFewShares;
+  for (auto& [rank, steps] : ranks) {
+    if (steps.size() < fewest) return std::nullopt;
+    const StepShare* last = steps.back();
+    steps.erase(steps.begin());  // the first of a run is always slow
+    const double work = MedianOf(steps, &StepShare::work);
+    if (work <= found.work) {
+      found.others = std::max(found.others, work);
+      continue;
+    }
+    found.others = std::max(found.others, found.work);
+    found.rank = rank;
+    found.work = work;
+    found.whole = MedianWhole(steps);
+    found.last = last;
+  }
+  // What it computes longer is what the others wait: a good part of the step, or it costs nothing.
+  const double longer = found.work - found.others;
+  if (!found.last || longer < kFarLonger * found.others || longer < kGoodPart * found.whole) return std::nullopt;
   return found;
 }
 

@@ -31,6 +31,16 @@ struct OddLoader {
 };
 std::optional<OddLoader> FindOddLoader(const Incident& incident);
 
+// One rank computes far longer than any other, step after step: all others wait for it.
+struct OddWorker {
+  int32_t rank = -1;
+  double work = 0, others = 0;  // seconds of a step, the median of its own; of the others' medians the greatest
+  double whole = 0;             // seconds of its step
+  size_t ranks = 0;
+  const StepShare* last = nullptr;  // of that rank
+};
+std::optional<OddWorker> FindOddWorker(const Incident& incident);
+
 // The first batch of each epoch takes many times as long as the others; what of it is data is not told.
 struct SlowFirstBatches {
   std::vector<const StepShare*> first, later;

@@ -45,6 +45,27 @@ TEST(PlainFiguresJudged, OneRankThatLoadsWhileTheOthersWait) {
   EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.6})))) << "nobody to compare with";
 }
 
+std::vector<StepShare> WorkOfRanks(std::vector<double> work, double whole = 0.7) {
+  std::vector<StepShare> steps;
+  for (int step = 0; step < 6; ++step)
+    for (size_t rank = 0; rank < work.size(); ++rank)
+      steps.push_back({-1, -1, whole, -1, {}, static_cast<int32_t>(rank), step == 0 ? 5 * whole : work[rank]});
+  return steps;
+}
+
+TEST(PlainFiguresJudged, OneRankThatComputesWhileTheOthersWait) {
+  const Incident odd = WithSteps(WorkOfRanks({0.01, 0.5, 0.02, 0.1}));
+  const auto worker = FindOddWorker(odd);
+  ASSERT_TRUE(worker);
+  EXPECT_EQ(worker->rank, 1);
+  EXPECT_DOUBLE_EQ(worker->work, 0.5);
+  EXPECT_DOUBLE_EQ(worker->others, 0.1);
+  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5, 0.55, 0.6, 0.5})))) << "some percent more";
+  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5, 0.01, 0.5, 0.02})))) << "two alike";
+  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.001, 0.03, 0.001, 0.002})))) << "little of the step";
+  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5})))) << "nobody to compare with";
+}
+
 TEST(PlainFiguresJudged, AFewLinesThatStandForManySteps) {
   const auto lines = [](double data, int64_t apart) {
     std::vector<StepShare> steps;

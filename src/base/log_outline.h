@@ -43,6 +43,7 @@ struct StepShare {
   double data = -1;                // seconds of it; -1: not told
   SourceRef source;
   int32_t rank = -1;  // whose step it is, where the line says so
+  double work = -1;   // seconds of it in which this rank itself computes; -1: not told
 };
 
 // "AllReduce: [[0, 1, 2, 3]] Bytes: 2.00000 GB Time: 0.01404 s Bandwidth: 213.68 GB/s"

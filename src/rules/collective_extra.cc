@@ -16,7 +16,7 @@ static RuleAnswer JudgeExtra(const Case& facts) {
 extern const Rule kCollectiveExtraRule;
 const Rule kCollectiveExtraRule = {
     "collective-extra",
-    "A rank issued one collective too many",
+    "A rank issued collectives that its peers did not",
     "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
     "One rank issued a collective that its peers did not, once or in every step. It pairs up with their next one, and "
     "so on, until the counts "

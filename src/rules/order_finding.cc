@@ -133,14 +133,15 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
 
 // "Rank 3 issued 5 extra calls, beginning at #12 on default_pg (all_reduce of 1 float32, one every 4 calls), and is 5
 // collectives behind its peers"
-std::string DriftWords(const CallDifference& difference, const Call& call, std::string_view label) {
+std::string DriftWords(const CallDifference& difference, const Call& call, std::string_view label,
+                       const std::string& caller) {
   const bool skipped = difference.reading == CallDifference::Reading::skipped, one = difference.odd.size() == 1;
   const std::string count = std::to_string(difference.count);
   std::string words = RankWords(difference.odd) + (skipped ? " skipped " : " issued ") + count +
                       (skipped ? " calls" : " extra calls") + ", beginning at #" + std::to_string(difference.seq) +
                       " on " + std::string(label) + " (" + (difference.alike ? "" : "the first: ") + ShapeWords(call);
   if (difference.every > 1) words += ", one every " + std::to_string(difference.every) + " calls";
-  words += one ? "), and is " : "), and are ";
+  words += ")" + (caller.empty() ? "" : ", called from " + caller) + (one ? ", and is " : ", and are ");
   return words + count + " collectives " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers");
 }
 
@@ -191,12 +192,13 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   const std::string place = " at #" + std::to_string(difference.seq) + " on " + label;
   const bool one = difference.odd.size() == 1;
   const std::string peers = one ? "its peers" : "their peers";
+  const std::string caller = skipped ? "" : CallerWords(facts.incident, *odd.call, *usual.call);
   if (difference.round > 0)
     finding.headline = RankWords(difference.odd) + " skipped a whole round of " + std::to_string(difference.round) +
                        " calls:" + place + (one ? " it" : " they") + " issued " + ShapeWords(*odd.call) + ", " + peers +
                        " " + ShapeWords(*usual.call);
   else if (difference.count > 1)
-    finding.headline = DriftWords(difference, call, label);
+    finding.headline = DriftWords(difference, call, label, caller);
   else if (skipped)
     finding.headline = RankWords(difference.odd) + " skipped " + ShapeWords(call) + place +
                        (one ? " and continues" : " and continue") + " one collective ahead of " + peers;
@@ -206,11 +208,18 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
     finding.evidence.push_back(
         CiteCall(facts.incident, *odd.stream, *stray,
                  RankWords(odd.ranks) + " issued this in another line of the program than " + peers));
-  finding.evidence.push_back(CiteCall(facts.incident, *odd.stream, *odd.call, RankWords(odd.ranks) + " issued this"));
+  finding.evidence.push_back(
+      CiteCall(facts.incident, *odd.stream, *odd.call,
+               RankWords(odd.ranks) + " issued this" + (caller.empty() ? "" : ", called from " + caller)));
   finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
                                       RankWords(usual.ranks) + " issued this at the same position"));
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
-  if (!skipped) AdviseOnExtra(facts, call, use, finding);
+  if (!skipped && !stray && !caller.empty() && use != PeerUse::same_site)
+    finding.fix = {"Look at " + caller + ": why " + (one ? "does only " : "do only ") + RankWords(odd.ranks) +
+                       " get there (an evaluation, a metric, a retry, a logging hook)?",
+                   "Remove it, or let all members of the group go through it."};
+  else if (!skipped)
+    AdviseOnExtra(facts, call, use, finding);
   NameCallInSteps(facts, stray ? *stray : call, skipped ? usual.ranks : odd.ranks, finding);
   if (!skipped && use != PeerUse::same_site && IsOfDdpForward(facts.incident, stray ? *stray : call))
     finding.fix.insert(finding.fix.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.fix)),

@@ -356,6 +356,35 @@ TEST(P2pUnmatched, ARankThatLeftAStepOutHasFewerMessagesOnAllItsLinks) {
   }
 }
 
+// Even ranks send to the odd rank beside them, then all reduce. `left_out` skips its half of the last round but one and
+// posts the next, which stands behind a collective that its partner never reaches.
+JobSketch PairSteps(int32_t world, int steps, int32_t left_out) {
+  JobSketch job(world);
+  const int32_t partner = left_out < 0 ? -1 : left_out ^ 1;
+  for (int32_t r = 0; r < world; ++r) {
+    for (int step = 0; step < steps; ++step) {
+      const CallState state = step + 2 < steps ? CallState::completed : CallState::enqueued;
+      const bool skips = r == left_out && step + 2 == steps;
+      if (!skips) job.Issue(r, {.kind = r % 2 ? OpKind::recv : OpKind::send, .peer = r ^ 1, .state = state});
+      if (r == partner && step + 2 == steps) break;
+      job.Issue(r, {.state = state});
+    }
+  }
+  job.Wait(600 * kSecondNs);
+  for (int32_t r = 0; r < world; ++r) job.TimeOut(r, static_cast<uint32_t>(steps - 1));
+  return job;
+}
+
+TEST(P2pUnmatched, AHalfThatComesOnlyBehindACollectiveOfAllWasLeftOut) {
+  for (const int32_t rank : {0, 1, 2, 5}) {
+    JobSketch job = PairSteps(6, 9, rank);
+    const Finding finding = JudgedCase(job).Only("p2p-unmatched");
+    EXPECT_EQ(finding.ranks, Ranks({rank}));
+  }
+  JobSketch even = PairSteps(6, 9, -1);
+  EXPECT_FALSE(JudgedCase(even).Fires("p2p-unmatched"));
+}
+
 TEST(P2pUnmatched, AHungPipelineWithEvenCountsHasNone) {
   JobSketch job = PipelineSteps(5, 10, -1);
   EXPECT_FALSE(JudgedCase(job).Fires("p2p-unmatched"));

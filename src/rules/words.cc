@@ -80,14 +80,32 @@ std::string DurationWords(int64_t ns) {
 
 static std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::string CallSiteWords(const Incident& incident, const Call& call) {
-  const auto& frames = incident.stacks.Get(call.stack);
-  for (const Frame& frame : frames) {
+// The places of the user's program in the stack of a call, innermost first.
+static std::vector<std::string> UserPlaces(const Incident& incident, const Call& call, size_t most) {
+  std::vector<std::string> places;
+  for (const Frame& frame : incident.stacks.Get(call.stack)) {
+    if (places.size() == most) break;
     const std::string_view function = incident.strings.Get(frame.function), file = incident.strings.Get(frame.file);
-    if (ClassifyFrame(function, file) != FrameKind::user) continue;
-    return std::string(function) + " (" + std::string(BaseName(file)) + ":" + std::to_string(frame.line) + ")";
+    if (ClassifyFrame(function, file) == FrameKind::user)
+      places.push_back(std::string(function) + " (" + std::string(BaseName(file)) + ":" + std::to_string(frame.line) +
+                       ")");
   }
-  return "";
+  return places;
+}
+
+std::string CallSiteWords(const Incident& incident, const Call& call) {
+  const std::vector<std::string> places = UserPlaces(incident, call, 1);
+  return places.empty() ? "" : places.front();
+}
+
+std::string CallerWords(const Incident& incident, const Call& call, const Call& other) {
+  constexpr size_t kDeepest = 64;
+  const std::vector<std::string> own = UserPlaces(incident, call, kDeepest),
+                                 others = UserPlaces(incident, other, kDeepest);
+  const size_t both = std::min(own.size(), others.size());
+  size_t same = 0;
+  while (same < both && own[same] == others[same]) ++same;
+  return same == 0 || same == own.size() ? "" : own[same];
 }
 
 std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks, std::string advice) {

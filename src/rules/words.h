@@ -41,5 +41,8 @@ OperationRef RefOf(const Call& call);
 
 // The user's own frame of a recorded call: "train_step (train.py:88)"; empty without a stack.
 std::string CallSiteWords(const Incident& incident, const Call& call);
+// The line from which a call came that another, issued in the same line, did not come from: "evaluate (train.py:42)".
+// Empty where both came the same way, or were issued in different lines.
+std::string CallerWords(const Incident& incident, const Call& call, const Call& other);
 
 }  // namespace tacet

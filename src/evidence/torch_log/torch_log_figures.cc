@@ -113,7 +113,7 @@ void FindPlace(std::string_view low, StepShare& step) {
 }
 
 bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
-  if (!Contains(low, "time") && !Contains(low, "data")) return false;
+  if (!ContainsAny(low, {"time", "data", "compute"})) return false;
   if (ContainsAny(low, {"epoch(val)", "epoch(test)", "iter(val)", "iter(test)"}))
     return false;  // MMEngine's evaluation
   StepShare step;
@@ -122,16 +122,22 @@ bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
                                   "data_loading", "data loading", "dataloader_time", "data_wait", "data"});
   step.whole = SecondsBehind(low, {"step_time", "step time", "iter_time", "iteration time", "batch_time", "time"});
   if (step.data >= 0 && step.whole < 0) step.whole = SecondsOfStep(low);
-  if (step.data >= 0) step.rank = RankIn(low);
+  step.work = SecondsBehind(low, {"compute_time", "compute time", "compute"});
+  if (step.data >= 0 || step.work >= 0) step.rank = RankIn(low);
   // A step that is told beside its data does not hold it.
   const double beside = SecondsBehind(low, {"train_step_time", "train_time", "compute_time"});
   FindPlace(low, step);
-  if (step.data >= 0 && beside >= 0)
+  const double wait = SecondsBehind(low, {"sync_time", "sync", "wait_time", "wait", "comm_time", "comm", "barrier"});
+  // "rank 2 step 12 compute 0.32 s sync 0.01 s": the parts make the whole.
+  if (step.work >= 0 && step.rank >= 0 && (wait >= 0 || step.data < 0) && step.whole < 0)
+    step.whole = std::max(step.data, 0.0) + step.work + std::max(wait, 0.0);
+  else if (step.data >= 0 && beside >= 0)
     step.whole = step.data + beside;
   else if (step.data > step.whole && step.whole >= 0)
     step.whole += step.data;
   const bool placed = step.epoch >= 0 && step.place >= 0;
-  if (step.whole <= 0 || (step.data < 0 && !placed) || out.steps.size() >= kMostFigures) return false;
+  const bool of_rank = step.work >= 0 && step.rank >= 0;
+  if (step.whole <= 0 || (step.data < 0 && !placed && !of_rank) || out.steps.size() >= kMostFigures) return false;
   out.steps.push_back(step);
   return true;
 }

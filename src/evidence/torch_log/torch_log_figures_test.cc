@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "evidence/torch_log/torch_log_counting.h"
+#include "evidence/torch_log/torch_log_rank_table.h"
+
 namespace tacet {
 namespace {
 
@@ -42,6 +45,60 @@ TEST(PlainFigures, AStepWithAUnitIsHowLongItTook) {
   EXPECT_DOUBLE_EQ(local.steps[0].whole, 0.09);
   EXPECT_EQ(local.steps[0].rank, -1);
   EXPECT_TRUE(Figures("step 7 data 12 files").steps.empty()) << "a count of steps is no time";
+}
+
+TEST(PlainFigures, WhatARankComputesItself) {
+  const LogOutline rank = Figures("rank 3 step 40 data 2 ms compute 320 ms sync 18 ms");
+  ASSERT_EQ(rank.steps.size(), 1u);
+  EXPECT_EQ(rank.steps[0].rank, 3);
+  EXPECT_DOUBLE_EQ(rank.steps[0].work, 0.32);
+  EXPECT_DOUBLE_EQ(rank.steps[0].whole, 0.34);
+  EXPECT_TRUE(Figures("compute 320 ms").steps.empty()) << "nobody's";
+}
+
+LogOutline Table(std::initializer_list<std::string_view> lines, size_t* taken = nullptr) {
+  LogOutline outline;
+  RankTableReader reader;
+  for (const std::string_view line : lines)
+    if (reader.Read(line, {}, outline) && taken) ++*taken;
+  return outline;
+}
+
+TEST(PlainFigures, ATableOfRanks) {
+  size_t taken = 0;
+  const LogOutline boxed = Table({"╭─ step 3 ────────────╮", "│ rank │ data ms │ compute ms │ sync ms │    loss │",
+                                  "│    0 │     0.1 │        1.0 │   338.5 │  2.2622 │",
+                                  "│    1 │     0.2 │      320.2 │    20.1 │  2.2685 │", "╰─────────────────╯"},
+                                 &taken);
+  EXPECT_EQ(taken, 3u);
+  ASSERT_EQ(boxed.steps.size(), 2u);
+  EXPECT_EQ(boxed.steps[1].rank, 1);
+  EXPECT_NEAR(boxed.steps[1].work, 0.3202, 1e-9);
+  EXPECT_NEAR(boxed.steps[1].data, 0.0002, 1e-9);
+  EXPECT_NEAR(boxed.steps[1].whole, 0.3405, 1e-9);
+  const LogOutline plain =
+      Table({"RANK   FORWARD(s)   BACKWARD(s)   STEP TIME", "7      0.100        0.250         0.900"});
+  ASSERT_EQ(plain.steps.size(), 1u);
+  EXPECT_NEAR(plain.steps[0].work, 0.35, 1e-9);
+  EXPECT_NEAR(plain.steps[0].whole, 0.9, 1e-9);
+}
+
+TEST(PlainFigures, OtherTablesAreNone) {
+  EXPECT_TRUE(Table({"| rank | loss | step |", "| 0 | 2.1 | 7 |"}).steps.empty()) << "no time";
+  EXPECT_TRUE(Table({"| local rank | compute ms |", "| 0 | 2.1 |"}).steps.empty()) << "one of each host";
+  EXPECT_TRUE(Table({"| name | compute ms |", "| gemm | 2.1 |"}).steps.empty()) << "of kernels";
+  EXPECT_TRUE(Table({"| rank | compute ms |", "| 0 | fast |", "| 0 | 2.1 | 7 |"}).steps.empty()) << "other rows";
+}
+
+TEST(PlainFigures, LinesThatCountSomething) {
+  CountingLines counting;
+  EXPECT_FALSE(counting.Read("outer 0: residuals 7.6e-01"));
+  EXPECT_FALSE(counting.Read("outer 1: residuals 1.0e-01"));
+  EXPECT_TRUE(counting.Read("outer 2: residuals 1.2e-02"));
+  EXPECT_FALSE(counting.Read("inner 3: residuals 1.2e-02")) << "another word";
+  EXPECT_FALSE(counting.Read("outer 2: residuals 1.2e-02")) << "begins anew";
+  EXPECT_FALSE(counting.Read("outer 3 done")) << "no figure";
+  EXPECT_FALSE(counting.Read("2026-11-18 10:00:00.5"));
 }
 
 TEST(PlainFigures, OtherTimesAreNone) {

@@ -9,10 +9,12 @@
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_counting.h"
 #include "evidence/torch_log/torch_log_figures.h"
 #include "evidence/torch_log/torch_log_milestones.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
+#include "evidence/torch_log/torch_log_rank_table.h"
 
 namespace tacet {
 namespace {
@@ -232,6 +234,9 @@ std::string_view WithoutQuotes(std::string_view line) {
 struct Looks {
   LogOutline outline;
   MilestoneReader milestones;
+  RankTableReader tables;
+  CountingLines counting;
+  uint64_t counted_bytes = 0;  // of tables and counting lines, which nothing else reads
   size_t lines = 0, named = 0;
   bool of_job = false;
   bool tasks_are_ranks = false;  // the labels of srun count ranks
@@ -294,7 +299,10 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   look.milestones.Read(said, named.rank, source, out);
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
-  const bool figures = ReadFigures(text, source, out);
+  const bool of_table = look.tables.Read(text, source, out);
+  const bool figures = of_table || ReadFigures(text, source, out);
+  const bool counts = !figures && look.counting.Read(text);
+  if (of_table || counts) look.counted_bytes += size;
   look.of_job = look.of_job || HasJobsWord(text);
   if (out.ended_well.empty() && TellsGoodEnd(text)) {
     out.ended_well = std::string(text.substr(0, 160));
@@ -323,7 +331,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     out.joining.push_back({named.rank, std::string(text.substr(0, 200)), source});
   if (!named.words.empty() && level != 'E' && level != 'F') KeepLastLine(named.rank, named.words, source, out);
   if (level == 0 && named.rank < 0 && !figures && harmless) out.bytes += size;
-  if (level == 0 && named.rank < 0 && !figures && !FindProgress(text)) return;
+  if (level == 0 && named.rank < 0 && !figures && !counts && !FindProgress(text)) return;
   if (level != 0 || named.rank >= 0 || figures) out.bytes += size;
   if (starred || Contains(text, "----------")) return;  // a rule between two parts
   out.last = std::string(text.substr(0, 200));
@@ -375,6 +383,9 @@ void AddOutline(std::string_view bytes, Fragment& out) {
     out.bytes.not_understood = std::min(out.bytes.not_understood, left);
     out.bytes.ignored = left - out.bytes.not_understood;
   }
+  const uint64_t counted = std::min(look.counted_bytes, out.bytes.not_understood);
+  out.bytes.understood += counted;
+  out.bytes.not_understood -= counted;
   out.outlines.push_back(std::move(look.outline));
 }
 
