@@ -2,8 +2,10 @@
 #include "analysis/plain_figures.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace tacet {
@@ -22,6 +24,7 @@ constexpr double kFarAbove = 10;
 // Ranks with equal shares of the work differ by some percent; one that works half as long again has more of it, or is
 // slower.
 constexpr double kFarLonger = 0.5, kGoodPart = 0.1;
+constexpr size_t kFewLongSteps = 3;
 // Below this a GPU does next to nothing, whatever model it runs; small models on many GPUs reach 10 to 20 %.
 constexpr double kLowPercent = 5;
 // NVLink within a host against one adapter of 200 Gb/s between hosts is a factor of 10: less is by design.
@@ -37,6 +40,11 @@ double MedianOf(const std::vector<const StepShare*>& steps, double StepShare::*p
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+double SumOf(const std::vector<const StepShare*>& steps, double StepShare::*part) {
+  double sum = 0;
+  for (const StepShare* step : steps) sum += step->*part;
+  return sum;
 }
 double MedianWhole(const std::vector<const StepShare*>& steps) { return MedianOf(steps, &StepShare::whole); }
 
@@ -156,25 +164,100 @@ std::optional<OddWorker> FindOddWorker(const Incident& incident) {
   if (ranks.size() < 2) return std::nullopt;
   OddWorker found{.ranks = ranks.size()};
   const size_t fewest = ranks.size() >= kManyRanks ? 3 : kFewShares;
+  double most = 0, others = 0;  // mean work of a step, of the rank that computes longest and of the next
   for (auto& [rank, steps] : ranks) {
     if (steps.size() < fewest) return std::nullopt;
-    const StepShare* last = steps.back();
     steps.erase(steps.begin());  // the first of a run is always slow
-    const double work = MedianOf(steps, &StepShare::work);
-    if (work <= found.work) {
-      found.others = std::max(found.others, work);
+    const double mean = SumOf(steps, &StepShare::work) / static_cast<double>(steps.size());
+    others = std::max(others, std::min(mean, most));
+    if (mean > most) most = mean, found.rank = rank;
+  }
+  if (found.rank < 0) return std::nullopt;
+  const std::vector<const StepShare*>& own = ranks[found.rank];
+  // What it computes longer is what the others wait: a good part of the time, or it costs nothing.
+  const double longer = most - others, whole = SumOf(own, &StepShare::whole) / static_cast<double>(own.size());
+  if (longer < kFarLonger * others || longer < kGoodPart * whole) return std::nullopt;
+  std::vector<const StepShare*> late;
+  for (const StepShare* step : own)
+    if (step->work > 2 * others) late.push_back(step);
+  // A single pause is a checkpoint or an evaluation.
+  if (late.size() < std::min(kFewLongSteps, own.size())) return std::nullopt;
+  found.others = others;
+  found.work = MedianOf(late, &StepShare::work);
+  found.whole = MedianWhole(late);
+  found.long_steps = late.size();
+  found.steps = own.size();
+  found.last = late.back();
+  return found;
+}
+
+namespace {
+
+// Of all ranks at one step, in the order in which the steps are printed.
+using ValuesOfStep = std::map<int32_t, const RankValue*>;
+std::vector<ValuesOfStep> ValuesByStep(const Incident& incident, bool losses) {
+  std::vector<ValuesOfStep> steps;
+  std::map<std::string_view, size_t> place;
+  for (const LogOutline& outline : incident.outlines)
+    for (const RankValue& value : outline.values) {
+      if (value.is_loss != losses) continue;
+      const auto [at, is_new] = place.try_emplace(value.at, steps.size());
+      if (is_new) steps.emplace_back();
+      steps[at->second].try_emplace(value.rank, &value);
+    }
+  return steps;
+}
+
+bool IsFiniteValue(const RankValue& value) {
+  return value.value != "nan" && value.value.find("inf") == std::string::npos;
+}
+
+}  // namespace
+
+std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident) {
+  std::optional<FirstNonFinite> found;
+  for (const ValuesOfStep& step : ValuesByStep(incident, true)) {
+    std::vector<const RankValue*> lost;
+    for (const auto& [rank, value] : step)
+      if (!IsFiniteValue(*value)) lost.push_back(value);
+    // Behind that step the others have it, too: a loss of its own that stays with one rank is another thing.
+    if (found) return lost.size() > 1 ? found : std::nullopt;
+    if (lost.empty()) continue;
+    if (lost.size() != 1 || step.size() < 2) return std::nullopt;
+    found = FirstNonFinite{lost.front(), step.size() - 1};
+  }
+  return std::nullopt;
+}
+
+std::optional<DriftedReplica> FindDriftedReplica(const Incident& incident) {
+  constexpr size_t kFewSteps = 2;
+  DriftedReplica found;
+  const ValuesOfStep* before = nullptr;
+  for (const ValuesOfStep& step : ValuesByStep(incident, false)) {
+    if (step.size() < 3) continue;
+    std::map<std::string_view, std::vector<const RankValue*>> by_value;
+    for (const auto& [rank, value] : step) by_value[value->value].push_back(value);
+    if (by_value.size() == 1) {
+      if (found.odd) return std::nullopt;  // they agree again
+      before = &step;
       continue;
     }
-    found.others = std::max(found.others, found.work);
-    found.rank = rank;
-    found.work = work;
-    found.whole = MedianWhole(steps);
-    found.last = last;
+    if (by_value.size() != 2 || !before) return std::nullopt;
+    auto few = by_value.begin(), many = std::next(few);
+    if (few->second.size() > many->second.size()) std::swap(few, many);
+    const RankValue* odd = few->second.front();
+    if (few->second.size() != 1 || (found.odd && found.odd->rank != odd->rank)) return std::nullopt;
+    if (!found.odd) {
+      const auto earlier = before->find(odd->rank);
+      if (earlier == before->end()) return std::nullopt;
+      found.odd = odd;
+      found.usual = many->second.front();
+      found.agreed = earlier->second;
+    }
+    found.ranks = std::max(found.ranks, step.size());
+    ++found.steps;
   }
-  // What it computes longer is what the others wait: a good part of the step, or it costs nothing.
-  const double longer = found.work - found.others;
-  if (!found.last || longer < kFarLonger * found.others || longer < kGoodPart * found.whole) return std::nullopt;
-  return found;
+  return found.odd && found.steps >= kFewSteps ? std::optional(found) : std::nullopt;
 }
 
 std::optional<SlowFirstBatches> FindSlowFirstBatches(const Incident& incident) {

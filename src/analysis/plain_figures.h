@@ -34,12 +34,29 @@ std::optional<OddLoader> FindOddLoader(const Incident& incident);
 // One rank computes far longer than any other, step after step: all others wait for it.
 struct OddWorker {
   int32_t rank = -1;
-  double work = 0, others = 0;  // seconds of a step, the median of its own; of the others' medians the greatest
-  double whole = 0;             // seconds of its step
+  double work = 0, others = 0;  // seconds: the median of its long steps; of a step of the others, the greatest mean
+  double whole = 0;             // seconds of such a step
+  size_t long_steps = 0, steps = 0;  // in how many of its steps it computes so long
   size_t ranks = 0;
-  const StepShare* last = nullptr;  // of that rank
+  const StepShare* last = nullptr;  // the last long step of that rank
+  bool persistent() const { return long_steps * 2 > steps; }
 };
 std::optional<OddWorker> FindOddWorker(const Incident& incident);
+
+// One rank's loss was NaN or infinite at a step at which the others' was finite, and theirs followed.
+struct FirstNonFinite {
+  const RankValue* first = nullptr;
+  size_t finite = 0;  // ranks whose loss was finite at that step
+};
+std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident);
+
+// The parameters of all ranks had one checksum, until one rank's became another, and stayed so.
+struct DriftedReplica {
+  const RankValue *odd = nullptr, *usual = nullptr;  // at the first step at which they differ
+  const RankValue* agreed = nullptr;                 // of the odd one, at the last step before that
+  size_t ranks = 0, steps = 0;                       // compared; at which they differ
+};
+std::optional<DriftedReplica> FindDriftedReplica(const Incident& incident);
 
 // The first batch of each epoch takes many times as long as the others; what of it is data is not told.
 struct SlowFirstBatches {

@@ -224,7 +224,8 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
   Outcome outcome;
   const auto earlier = [](const Event& a, const Event* b) { return !b || IsBefore(a, *b); };
   for (const Event& event : incident.events) {
-    if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck) &&
+    const bool barrier = event.kind == EventKind::monitored_barrier_failed && !event.ranks.empty();
+    if ((event.kind == EventKind::watchdog_timeout || event.kind == EventKind::heartbeat_stuck || barrier) &&
         earlier(event, outcome.first_timeout))
       outcome.first_timeout = &event;
     const RankLife* own = event.rank.known() ? life.Of(event.rank) : nullptr;

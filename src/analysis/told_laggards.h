@@ -18,6 +18,7 @@ struct ToldLaggard {
   std::vector<Rank> waiters;
   GroupIndex group = GroupIndex::none;
   bool stands = false;     // asked twice, and neither it nor its peers launched anything in between
+  bool by_itself = false;  // its own process tells how far it came, when the others' time was up
   bool momentary = false;  // one operation behind, asked once or while all go on: so is somebody in most running jobs
 };
 

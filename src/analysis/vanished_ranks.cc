@@ -123,9 +123,9 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
   // PyTorch says when a program ends that has not left its groups. Whoever ended before anybody lost a peer is the one
   // that was lost.
   const auto left_first = [&](const RankLife& life) {
-    return life.left && IsBefore(*life.left, *census.closing) &&
+    return life.left && CameBefore(*life.left, *census.closing) &&
            std::all_of(signs.ranks.begin(), signs.ranks.end(), [&](const auto& other) {
-             return &other.second == &life || !other.second.left || IsBefore(*life.left, *other.second.left);
+             return &other.second == &life || !other.second.left || CameBefore(*life.left, *other.second.left);
            });
   };
   for (RankLife* life : census.silent) life->vanished |= left_first(*life);

@@ -46,6 +46,15 @@ struct StepShare {
   double work = -1;   // seconds of it in which this rank itself computes; -1: not told
 };
 
+// "[rank 2] step=28 param_checksum=159.99": a figure of one rank at one step, as it is printed.
+struct RankValue {
+  int32_t rank = -1;
+  bool is_loss = false;  // false: a checksum of the parameters
+  std::string at;        // "step 28", "epoch 0.47"
+  std::string value;     // small letters: "159.99", "nan"
+  SourceRef source;
+};
+
 // "AllReduce: [[0, 1, 2, 3]] Bytes: 2.00000 GB Time: 0.01404 s Bandwidth: 213.68 GB/s"
 struct GroupRate {
   std::string operation;  // small letters only: "allreduce"
@@ -119,6 +128,7 @@ struct LogOutline {
   SourceRef ended_source;
   std::string says_done;  // the last line says that the work is done: "training finished"
   std::vector<StepShare> steps;
+  std::vector<RankValue> values;
   std::vector<GroupRate> rates;
   std::vector<PairRate> pairs;
   std::vector<Utilization> utilizations;

@@ -96,9 +96,19 @@ std::string_view LineInSentence(std::string_view sentence) {
   return sentence;
 }
 
+// "3: " of srun and "[1,3]<stderr>:" of mpirun stand before every line of a task: no sentence begins so.
+static std::string_view WithoutTask(std::string_view line) {
+  const size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
+  if (digits > 0 && digits <= 5 && line.substr(digits).starts_with(": ")) return line.substr(digits + 2);
+  if (!line.starts_with("[1,")) return line;
+  const size_t end = line.find(">:");
+  return end != std::string_view::npos && end < 24 ? line.substr(end + 2) : line;
+}
+
 bool IsTold(const std::vector<std::string_view>& lines) {
   if (lines.size() > kMostLines) return false;
   const bool has_log = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    line = WithoutTask(line);
     return LooksLikeLineBegin(line) || BeginsLine(line) || Contains(line, "Traceback (most recent call last)") ||
            (Contains(line, "File \"") && Contains(line, "\", line "));
   });

@@ -162,6 +162,7 @@ class JobBuilder {
       for (LineOfRank& one : outline.at_work) one.source.file = file;
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;
+      for (RankValue& one : outline.values) one.source.file = file;
       for (GroupRate& one : outline.rates) one.source.file = file;
       for (PairRate& one : outline.pairs) one.source.file = file;
       for (Utilization& one : outline.utilizations) one.source.file = file;

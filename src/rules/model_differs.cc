@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/plain_figures.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -45,10 +46,41 @@ static std::vector<Rank> OddCounts(const ToldEvents& told) {
   return {};
 }
 
+// The program prints a checksum of each rank's parameters, and one rank's parts from the others'.
+static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
+  const auto drift = FindDriftedReplica(facts.incident);
+  if (!drift) return;
+  const Rank rank{drift->odd->rank};
+  Finding finding;
+  finding.cause = "model-differs";
+  finding.status = Status::corrupt;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::certain;
+  finding.ranks = {rank};
+  finding.headline = "the parameters of " + RankWords({rank}) + " differ from those of the other " +
+                     std::to_string(drift->ranks - 1) + " ranks since " + drift->odd->at +
+                     ", by the checksums that the job prints (" + drift->odd->value + " against " +
+                     drift->usual->value + "); at " + drift->agreed->at + " all were equal";
+  finding.evidence.push_back({drift->odd->source, "", "the first checksum that differs"});
+  finding.evidence.push_back({drift->usual->source, "", "that of the others at the same step"});
+  finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
+  finding.fix = {
+      "Look for what changes weights on " + RankWords({rank}) + " alone between " + drift->agreed->at + " and " +
+          drift->odd->at +
+          ": an average of weights that is swapped in and not back, a checkpoint that one rank loads, "
+          "an update that one rank skips or makes twice, a module outside of DDP.",
+      "Discard what was trained since then, and go on from a checkpoint of a rank that agreed with the others.",
+      "If the program does nothing of that kind: test that GPU (dcgmi diag -r 3; nvidia-smi -q -d ECC)."};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeModelDiffers(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::model_mismatch; });
-  if (!told) return answer;
+  if (!told) {
+    JudgeDrift(facts, answer);
+    return answer;
+  }
   const Event& lead = *told.events.front();
   Finding finding = ToldFinding(facts, "model-differs", told, "DDP compares the models of all ranks");
   const std::vector<Rank> few = OddCounts(told);
@@ -103,10 +135,12 @@ static RuleAnswer JudgeModelDiffers(const Case& facts) {
 extern const Rule kModelDiffersRule;
 const Rule kModelDiffersRule = {
     "model-differs",
-    "Ranks built different models",
-    "the ranks' output (the check that DDP and FSDP make when they wrap the model)",
+    "Ranks have different models",
+    "the ranks' output: the check that DDP and FSDP make when they wrap the model, or checksums of the parameters that "
+    "the program prints for each rank",
     "DDP compares the number and shapes of all parameters before it starts, and they differ between ranks: the "
-    "configuration, the vocabulary, the checkpoint or a branch on the rank differs.",
+    "configuration, the vocabulary, the checkpoint or a branch on the rank differs. Or parameters that were equal part "
+    "later, when one rank changes its own: DDP does not compare them again.",
     "A parameter that exists but gets no gradient is a cause of its own (ddp-unused-parameters). Shapes that differ "
     "only in "
     "a collective are "

@@ -34,14 +34,14 @@ static void JudgeCycleByStacks(const Case& facts, RuleAnswer& answer) {
 
 // Records without times of the GPU do not show which call it has begun. Where the job hangs, the first call that each
 // rank of a circle has not finished is a send to the next one, and the receive that the one before it waits for stands
-// behind it, the sends wait for each other.
+// behind it, the sends wait for each other. So do receives, whether or not the sends behind them were posted.
 static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& source, RuleAnswer& answer) {
   if (facts.analyses.end.kind != JobEnding::hung || source.source != CallSource::flight_recorder) return;
   std::map<Rank, std::pair<const CallStream*, const Call*>> heads;
   for (const CallStream& stream : facts.incident.streams) {
     if (stream.source != source.source || !stream.rank.known() || stream.knows_start || stream.cut) continue;
     const auto own = source.waits.blocked_in.find(stream.rank);
-    if (own == source.waits.blocked_in.end() || own->second->kind != OpKind::send) continue;
+    if (own == source.waits.blocked_in.end() || !IsPointToPoint(own->second->kind)) continue;
     if (own->second->has(kCoalescedMember) || own->second < stream.calls.data() ||
         own->second >= stream.calls.data() + stream.calls.size())
       continue;
@@ -60,15 +60,19 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
                                 peer_of(call) == sender;
                        });
   };
+  if (heads.empty()) return;
+  const OpKind kind = heads.begin()->second.second->kind;
+  const bool sends = kind == OpKind::send;
   Finding finding;
   for (const auto& [rank, head] : heads) {
     const Rank next = peer_of(*head.second);
-    if (!heads.count(next) || !receives_behind(next, rank)) return;
+    if (head.second->kind != kind || !heads.count(next) || (sends && !receives_behind(next, rank))) return;
     finding.ranks.push_back(rank);
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteCall(facts.incident, *head.first, *head.second,
                                           RankWords({rank}) + " waits here for " + RankWords({next}) +
-                                              ", whose matching call stands behind its own send"));
+                                              ", whose matching call stands behind its own " +
+                                              (sends ? "send" : "receive")));
   }
   if (finding.ranks.size() < 2) return;
   finding.cause = "p2p-cycle";
@@ -77,9 +81,9 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
   finding.confidence = Confidence::likely;
   finding.operation = RefOf(*heads.begin()->second.second);
   finding.group = heads.begin()->second.second->group;
-  finding.headline = RankWords(finding.ranks) +
-                     " wait for each other in send: on each, the receive that its peer waits for stands behind its own "
-                     "send";
+  finding.headline = RankWords(finding.ranks) + " wait for each other in " + std::string(Name(kind)) +
+                     ": on each, the " + (sends ? "receive" : "send") +
+                     " that its peer waits for stands behind its own " + (sends ? "send" : "receive");
   answer.findings.push_back(std::move(finding));
 }
 

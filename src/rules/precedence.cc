@@ -98,6 +98,8 @@ const std::vector<Explanation>& Table() {
       {"application-exception", Ids{"network-fault"} + kStandstills + kPace},
       // A rank that ended by an error of its own refuses connections; its peers only notice.
       {"application-exception", Ids{"init-unreachable"}, true, true},
+      // A rank that failed before it joined is missing for that reason.
+      {"application-exception", Ids{"init-rank-missing"}, false, false, true},
       {"network-fault", kStandstills + kPace},
       // Who stands still explains why data does not flow.
       // Whoever comes late and does come explains why it was waited for.
@@ -133,6 +135,11 @@ constexpr IndependentPair kIndependent[] = {
 // Told by the kernel or by another machine, and by no process of the job.
 constexpr std::string_view kBeside[] = {"gpu-fault", "pcie-fault", "storage-unreachable"};
 
+bool AreNamedIn(const std::vector<Rank>& few, const std::vector<Rank>& all) {
+  return !few.empty() && std::all_of(few.begin(), few.end(),
+                                     [&](Rank rank) { return std::find(all.begin(), all.end(), rank) != all.end(); });
+}
+
 bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
   if (line.cause != a.cause) return false;
   if (std::find(line.explains.begin(), line.explains.end(), b.cause) == line.explains.end()) return false;
@@ -144,6 +151,13 @@ bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
       !b.ranks.empty() && b.severity == Severity::critical && !line.only_weaker)
     return false;
   if (line.only_milder && a.severity >= b.severity) return false;
+  if (line.same_ranks && !AreNamedIn(b.ranks, a.ranks)) return false;
+  // The other way round: whoever never joined did not fail for want of itself.
+  const bool back = std::any_of(Table().begin(), Table().end(), [&](const Explanation& other) {
+    return other.same_ranks && other.cause == b.cause &&
+           std::find(other.explains.begin(), other.explains.end(), a.cause) != other.explains.end();
+  });
+  if (back && AreNamedIn(a.ranks, b.ranks)) return false;
   return !line.only_weaker || a.confidence < b.confidence;  // certain < likely < possible
 }
 
@@ -170,7 +184,7 @@ bool Explains(std::string_view cause, std::string_view other) {
     const std::string_view at = open.back();
     open.pop_back();
     for (const Explanation& line : Table()) {
-      if (line.cause != at || line.only_weaker) continue;
+      if (line.cause != at || line.only_weaker || line.same_ranks) continue;
       for (const std::string_view next : line.explains) {
         if (next == other) return true;
         if (seen.insert(next).second) open.push_back(next);

@@ -15,6 +15,7 @@ struct Explanation {
   std::vector<std::string_view> explains;
   bool only_weaker = false;  // not those that are surer than `cause` itself
   bool only_milder = false;  // those that their own rule has set below `cause`, as it holds them for its consequence
+  bool same_ranks = false;   // only those of ranks that `cause` names: what they did not do, they did not do for it
 };
 
 std::span<const Explanation> ExplanationTable();

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "analysis/plain_figures.h"
 #include "analysis/training_trend.h"
 #include "model/gpu_state.h"
 #include "rules/straggler_finding.h"
@@ -141,36 +139,11 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
-// The program itself prints how long each rank computes.
-static void TellPrinted(const Case& facts, RuleAnswer& answer) {
-  const auto odd = FindOddWorker(facts.incident);
-  if (!odd) return;
-  const auto words = [](double seconds) { return DurationWords(static_cast<int64_t>(seconds * 1e9)); };
-  Finding finding;
-  finding.cause = "straggler-compute";
-  finding.status = Status::slow;
-  finding.severity = Severity::warning;
-  finding.confidence = Confidence::likely;
-  finding.ranks = {Rank{odd->rank}};
-  finding.headline = RankWords(finding.ranks) + " computes for " + words(odd->work) + " of a step of " +
-                     words(odd->whole) + ", each of the other " + std::to_string(odd->ranks - 1) +
-                     " ranks for at most " + words(odd->others) + ", by the job's own figures: they wait for it";
-  finding.evidence.push_back(
-      {odd->last->source, "", "the last step of this rank: " + words(odd->last->work) + " of compute"});
-  finding.fix = {
-      "Look for what only this rank does in a step (monitoring, logging, an analysis of the weights, a larger "
-      "share of the batch): do it less often, on all ranks alike, or outside the step.",
-      "If it does the same as the others: compare its GPU's clock, temperature and other processes with theirs "
-      "(nvidia-smi), and its host's CPUs.",
-      "torch.profiler traces of a few steps on all ranks show where the time goes: tacet profile."};
-  answer.findings.push_back(std::move(finding));
-}
-
 static RuleAnswer JudgeStragglerCompute(const Case& facts) {
   RuleAnswer answer = JudgeStragglers(facts, IsStragglerCompute, "straggler-compute", "its GPU work takes longer",
                                       "their GPU work takes longer");
   if (answer.findings.empty()) TellReported(facts, answer);
-  if (answer.findings.empty()) TellPrinted(facts, answer);
+  if (answer.findings.empty()) TellPrintedStraggler(facts, false, answer);
   if (answer.findings.empty()) TellThrottled(facts, answer);
   if (answer.findings.empty() && facts.analyses.end.kind == JobEnding::open) TellHot(facts, answer);
   return answer;

@@ -8,8 +8,10 @@ static bool IsStragglerIntermittent(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerIntermittent(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent", "it stalls now and then",
-                         "they stall now and then");
+  RuleAnswer answer = JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent",
+                                      "it stalls now and then", "they stall now and then");
+  if (answer.findings.empty()) TellPrintedStraggler(facts, true, answer);
+  return answer;
 }
 
 extern const Rule kStragglerIntermittentRule;

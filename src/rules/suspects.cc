@@ -154,6 +154,13 @@ static void TellStuckWatchdog(const Case& facts, const std::string& who, Finding
                         (gil ? ", or a thread that holds the GIL," : "") + " does not return.";
 }
 
+// The one that lags says itself how far it came.
+static bool TellsItself(const Case& facts) {
+  return std::any_of(facts.standstill.ranks.begin(), facts.standstill.ranks.end(), [](const Standstill& still) {
+    return still.kind == StandstillKind::unclear && still.told && still.told->by_itself;
+  });
+}
+
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.analyses.outcome.may_hang()) return false;
   Finding finding;
@@ -210,6 +217,16 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   // It wrote a line after the others had begun to wait: its process was alive.
   const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
   const bool alive = suspect && suspect->asked_to_dump;
+  if (alive && !silence && TellsItself(facts)) {
+    // Alive, and by its own words not in the operation: its host is elsewhere. It may be late for ever, merely slow, or
+    // on another way than the others.
+    finding.cause = "rank-stuck-on-host";
+    const std::string unknown = "; the cause is unknown";
+    if (const size_t at = finding.headline.find(unknown); at != std::string::npos)
+      finding.headline.replace(at, unknown.size(),
+                               ", which it has not issued; its process was alive, so it is stuck, slow or on another "
+                               "way in its own code");
+  }
   if (alive)
     finding.fix.front() =
         "Look at " + who +

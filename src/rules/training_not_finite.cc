@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/plain_figures.h"
 #include "analysis/training_trend.h"
 #include "rules/message_words.h"
 #include "rules/rule.h"
@@ -108,6 +109,27 @@ Finding ValueFinding(const NonFiniteTraining& found) {
   return finding;
 }
 
+// The next all-reduce carries it from one rank into all others.
+void NameTheFirst(const FirstNonFinite& first, Finding& finding) {
+  const Rank rank{first.first->rank};
+  const std::string others =
+      first.finite == 1 ? "the other rank" : "the other " + std::to_string(first.finite) + " ranks";
+  finding.ranks = {rank};
+  finding.headline = RankWords({rank}) + " had a loss of " +
+                     (first.first->value == "nan" ? "NaN" : first.first->value) + " first, at " + first.first->at +
+                     ", where that of " + others + (first.finite == 1 ? " was" : " were") +
+                     " finite; the next reduction of the gradients carried it "
+                     "to all ranks";
+  if (!finding.evidence.empty()) finding.evidence.front() = {first.first->source, "", "the first such value"};
+  finding.fix = {
+      "Look at what " + RankWords({rank}) +
+          " had in that step and the others had not: its samples (an empty batch, a "
+          "label out of range, a division by the number of tokens), or its GPU (nvidia-smi -q -d ECC, dmesg for Xid).",
+      "Go back to the last checkpoint before that step: all later ones contain it.",
+      "Check the loss and the gradients of every rank before they are reduced (torch.isfinite, or "
+      "TORCH_NCCL_NAN_CHECK=1), and skip such a step on all ranks together."};
+}
+
 // Who says that it stops because of it. An exception is told as such, whatever it speaks of.
 std::vector<const Event*> FindStops(const Case& facts) {
   std::vector<const Event*> stops;
@@ -206,6 +228,7 @@ RuleAnswer JudgeTrainingNotFinite(const Case& facts) {
     return answer;
   }
   Finding finding = found->value ? ValueFinding(*found) : ScaleFinding(*found->record);
+  if (const auto first = FindFirstNonFinite(facts.incident); first && found->value) NameTheFirst(*first, finding);
   finding.cause = "training-not-finite";
   finding.status = Status::corrupt;
   // A job that ended or stands still has another fault, which this may or may not have to do with.

@@ -106,7 +106,9 @@ LineUse ReadLastError(const LogLine& line, std::string_view text, FailureState& 
     }
   }
   state.nccl_error = nullptr;
-  ReadLostConnection(line, true, out);
+  LogLine told = line;
+  if (record != nullptr && !line.dated) told.time = record->time;  // one message over several lines
+  ReadLostConnection(told, true, out);
   return LineUse::understood;
 }
 

@@ -15,6 +15,7 @@
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_rank_table.h"
+#include "evidence/torch_log/torch_log_rank_values.h"
 
 namespace tacet {
 namespace {
@@ -297,6 +298,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
       launcher.number <= INT32_MAX)
     named.rank = static_cast<int32_t>(launcher.number);
   look.milestones.Read(said, named.rank, source, out);
+  ReadRankValues(text, named.rank, source, out);
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
   const bool of_table = look.tables.Read(text, source, out);

@@ -199,6 +199,8 @@ LineUse ReadStoreLost(const LogLine& line, RecordList& out) {
   if (const auto remote = After(line.text, "remote="); remote && record->subject.empty())
     record->subject = Capped(remote->substr(0, remote->find(')')), 200);
   if (is_new) record->text = Capped(line.text);
+  // Who has come to its own end already needs no store.
+  if (is_new && out.Said(TorchLogKind::program_left, line, "") != nullptr) record->value2 = 1;
   return LineUse::understood;
 }
 
