@@ -120,7 +120,10 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::store_lost: Keep(life.store_lost, event); break;
     case EventKind::program_left: Keep(life.left, event); break;
     case EventKind::dump_signal:
-    case EventKind::dump_started: life.asked_to_dump = true; break;
+    case EventKind::dump_started:
+      life.asked_to_dump = true;
+      Keep(life.dump_signal, event);
+      break;
     case EventKind::rendezvous_incomplete:
     case EventKind::store_wait_timeout: Keep(life.init_error, event); break;
     default: break;
@@ -128,6 +131,16 @@ void TakeEvent(const Event& event, RankLife& life) {
   if (event.wall_ns != kNoTime && event.wall_ns > life.last_wall_ns) {
     life.last_wall_ns = event.wall_ns;
     life.last_event = &event;
+  }
+}
+
+// The others had given up when it raised: whatever it is, they did not wait because of it.
+void MarkLateExceptions(SignsOfLife& signs) {
+  for (auto& [rank, life] : signs.ranks) {
+    if (!life.exception || !life.dump_signal || life.timeout || !CameBefore(*life.dump_signal, *life.exception))
+      continue;
+    life.late_exception = std::exchange(life.exception, nullptr);
+    if (!life.consequence) life.consequence = life.late_exception;
   }
 }
 
@@ -188,6 +201,7 @@ SignsOfLife ReadSignsOfLife(const Incident& incident) {
     TakeEvent(event, life);
   }
   TakeProgress(incident, signs);
+  MarkLateExceptions(signs);
   MarkVanishedRanks(signs);
   for (auto& [rank, life] : signs.ranks) {
     signs.records += life.has_record;
@@ -232,7 +246,8 @@ Outcome ReadOutcome(const Incident& incident, const SignsOfLife& life) {
     const bool shared = own && own->shared_gpu_error;
     const bool failure =
         (!shared &&
-         ((event.kind == EventKind::exception && !IsConsequence(event)) || event.kind == EventKind::cuda_error)) ||
+         ((event.kind == EventKind::exception && !IsConsequence(event) && !(own && own->late_exception == &event)) ||
+          event.kind == EventKind::cuda_error)) ||
         event.kind == EventKind::mismatch_report || event.kind == EventKind::ddp_unused_parameters ||
         // The kernel and launchers speak of other processes too: only a rank of this job counts.
         (event.rank.known() && (event.kind == EventKind::segfault || event.kind == EventKind::oom_kill ||

@@ -61,6 +61,9 @@ struct RankLife {
   bool fell_silent = false;             // the same by one kind of file: counts for a rank that is waited for
   const Event* exception = nullptr;     // first uncaught one that is not a consequence
   const Event* consequence = nullptr;   // first uncaught one that is
+  // One that it raised only when the others' time was up: its frames show where the rank was until then.
+  const Event* late_exception = nullptr;
+  const Event* dump_signal = nullptr;   // with which it learnt that somebody's time was up
   const Event* gloo_timeout = nullptr;  // of those: gloo waited for a peer until its time was up
   const Event* gloo_loss = nullptr;     // of those: gloo lost a peer
   const Event* aborted = nullptr;       // terminate called, SIGABRT

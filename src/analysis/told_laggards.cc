@@ -229,7 +229,11 @@ std::vector<ToldLaggard> FindToldLaggards(const Incident& incident) {
     const bool barrier = event.kind == EventKind::monitored_barrier_failed;
     const std::vector<Rank> waiters = barrier ? BarrierWaiters(incident, event) : WaitersOf(event);
     for (const Rank rank : event.ranks)
-      behind.try_emplace(rank, ToldLaggard{rank, event.source, ReportWords(event), waiters});
+      behind.try_emplace(rank, ToldLaggard{.rank = rank,
+                                           .source = event.source,
+                                           .words = ReportWords(event),
+                                           .waiters = waiters,
+                                           .not_issued = barrier});
   }
   AddFromRemoteRanks(incident, behind);
   for (ToldLaggard& laggard : FindWatchdogLaggards(incident)) behind.try_emplace(laggard.rank, std::move(laggard));

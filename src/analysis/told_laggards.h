@@ -18,7 +18,7 @@ struct ToldLaggard {
   std::vector<Rank> waiters;
   GroupIndex group = GroupIndex::none;
   bool stands = false;     // asked twice, and neither it nor its peers launched anything in between
-  bool by_itself = false;  // its own process tells how far it came, when the others' time was up
+  bool not_issued = false;  // surely: by its own counts when the others' time was up, or by a monitored barrier
   bool momentary = false;  // one operation behind, asked once or while all go on: so is somebody in most running jobs
 };
 

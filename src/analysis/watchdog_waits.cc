@@ -241,7 +241,7 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
                        "had enqueued work only up to #" + std::to_string(enqueued) + " while its peers waited in " +
                            CallWords(*front),
                        waiters, GroupIndex::none});
-      if (out.size() > before) out.back().by_itself |= line->rank == rank;
+      if (out.size() > before) out.back().not_issued |= line->rank == rank;
     }
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
     if (out.size() == before) AddLeftBehind(incident, group, out);

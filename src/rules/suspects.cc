@@ -7,6 +7,7 @@
 
 #include "analysis/stack_reading.h"
 #include "analysis/timeout_census.h"
+#include "rules/activity_words.h"
 #include "rules/hang_capture.h"
 #include "rules/kernel_reason.h"
 #include "rules/open_finding.h"
@@ -154,10 +155,22 @@ static void TellStuckWatchdog(const Case& facts, const std::string& who, Finding
                         (gil ? ", or a thread that holds the GIL," : "") + " does not return.";
 }
 
-// The one that lags says itself how far it came.
+// It came out of what held it up when the others had given up already, and its frames show where that was.
+static std::string TellLateException(const Event& late, const std::string& who, Finding& finding) {
+  const auto& raised = late.As<Raised>();
+  finding.evidence.push_back(CiteEvent(late, "what " + who + " raised when the others had given up"));
+  if (raised.place.file.empty()) return "it raised " + raised.type + " only after the others had given up";
+  const std::string place = CodePlaceWords(raised.place);
+  finding.fix.front() = "Look at " + place + " on " + who +
+                        ": what does it wait for there (a server, a file, a lock, another process)? The exception may "
+                        "be a consequence of the job's end.";
+  return "it was in " + place + ", which raised " + raised.type + " only after the others had given up";
+}
+
+// The one that lags says itself how far it came, or a monitored barrier says that it did not.
 static bool TellsItself(const Case& facts) {
   return std::any_of(facts.standstill.ranks.begin(), facts.standstill.ranks.end(), [](const Standstill& still) {
-    return still.kind == StandstillKind::unclear && still.told && still.told->by_itself;
+    return still.kind == StandstillKind::unclear && still.told && still.told->not_issued;
   });
 }
 
@@ -216,30 +229,37 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                  "Capture what is missing (below) and run the diagnosis again."};
   // It wrote a line after the others had begun to wait: its process was alive.
   const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
-  const bool alive = suspect && suspect->asked_to_dump;
+  const bool alive =
+      suspect && (suspect->asked_to_dump || (suspect->exited && !IsFirstHandEnd(*suspect->exited)));  // ended later on
   if (alive && !silence && TellsItself(facts)) {
     // Alive, and by its own words not in the operation: its host is elsewhere. It may be late for ever, merely slow, or
     // on another way than the others.
     finding.cause = "rank-stuck-on-host";
     const std::string unknown = "; the cause is unknown";
+    std::string told = where.empty()                                     ? ""
+                       : facts.standstill.operation || finding.operation ? ", which it has not issued"
+                                                                         : ", which it has not reached";
+    told += suspect->late_exception
+                ? "; " + TellLateException(*suspect->late_exception, who, finding)
+                : "; its process was alive, so its own code is stuck or slow, or has taken another path";
     if (const size_t at = finding.headline.find(unknown); at != std::string::npos)
-      finding.headline.replace(at, unknown.size(),
-                               ", which it has not issued; its process was alive, so it is stuck, slow or on another "
-                               "way in its own code");
+      finding.headline.replace(at, unknown.size(), told);
   }
-  if (alive)
+  const bool late = suspect && suspect->late_exception && !finding.cause.empty();
+  if (alive && !late)
     finding.fix.front() =
         "Look at " + who +
         " first: its process was alive when the others timed out. What is it doing (py-spy dump --pid "
         "PID)? What does dmesg say?";
-  if (IsGone(facts))
+  if (IsGone(facts) && !late)
     finding.fix.front() =
         "Look at the last lines of the output of " + who + ", and at the kernel log (dmesg -T) from that time. " +
         (alive ? "Its process was alive when the others timed out: if the job hangs again, take its stack (py-spy dump "
                  "--pid PID)."
                : std::string("If the job hangs again, take ") +
                      (finding.ranks.size() == 1 ? "its stack" : "their stacks") + " (py-spy dump --pid PID).");
-  finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
+  // The process of a job that is gone has no stack any more.
+  if (!IsGone(facts)) finding.fix.front() = NamePlaces(facts.incident, finding.ranks, std::move(finding.fix.front()));
   if (finding.ranks.size() == 1 && !silence) TellBlockedProcess(facts, who, finding);
   if (finding.ranks.size() == 1 && !silence) TellStuckWatchdog(facts, who, finding);
   const bool has_stack = finding.ranks.size() == 1 && !silence && TellOddStack(facts, who, finding);
