@@ -66,6 +66,65 @@ TEST(PlainFiguresJudged, OneRankThatComputesWhileTheOthersWait) {
   EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5})))) << "nobody to compare with";
 }
 
+TEST(PlainFiguresJudged, OneRankThatComputesLongNowAndThen) {
+  const auto steps = [](int every) {
+    std::vector<StepShare> all;
+    for (int step = 0; step < 24; ++step)
+      for (int32_t rank = 0; rank < 4; ++rank) {
+        const double work = rank == 2 && step > 0 && step % every == 0 ? 0.9 : 0.005;
+        all.push_back({-1, -1, work + 0.1, -1, {}, rank, work});
+      }
+    return all;
+  };
+  const Incident often = WithSteps(steps(6)), once = WithSteps(steps(23));
+  const auto worker = FindOddWorker(often);
+  ASSERT_TRUE(worker);
+  EXPECT_EQ(worker->rank, 2);
+  EXPECT_EQ(worker->long_steps, 3u);
+  EXPECT_EQ(worker->steps, 23u);
+  EXPECT_FALSE(worker->persistent());
+  EXPECT_FALSE(FindOddWorker(once)) << "a checkpoint";
+}
+
+// One line per rank and step: the values as they are printed.
+Incident WithValues(bool losses, const std::vector<std::vector<std::string>>& steps) {
+  Incident incident;
+  LogOutline& outline = incident.outlines.emplace_back();
+  for (size_t step = 0; step < steps.size(); ++step)
+    for (size_t rank = 0; rank < steps[step].size(); ++rank)
+      outline.values.push_back(
+          {static_cast<int32_t>(rank), losses, "step " + std::to_string(step), steps[step][rank], {}});
+  return incident;
+}
+
+TEST(PlainFiguresJudged, ALossThatOneRankLosesFirst) {
+  const Incident first = WithValues(true, {{"2.1", "2.2", "2.0"}, {"2.1", "2.2", "nan"}, {"nan", "nan", "nan"}});
+  const auto found = FindFirstNonFinite(first);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->first->rank, 2);
+  EXPECT_EQ(found->first->at, "step 1");
+  EXPECT_EQ(found->finite, 2u);
+  EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "2.2"}, {"nan", "nan"}, {"nan", "nan"}}))) << "all at once";
+  EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "nan"}, {"2.1", "2.2"}}))) << "a step that was skipped";
+  EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "2.2"}, {"2.1", "2.2"}})));
+}
+
+TEST(PlainFiguresJudged, ParametersOfOneRankThatPart) {
+  const Incident parts =
+      WithValues(false, {{"15.5", "15.5", "15.5"}, {"15.7", "15.7", "15.1"}, {"15.9", "15.9", "15.3"}});
+  const auto drift = FindDriftedReplica(parts);
+  ASSERT_TRUE(drift);
+  EXPECT_EQ(drift->odd->rank, 2);
+  EXPECT_EQ(drift->odd->at, "step 1");
+  EXPECT_EQ(drift->agreed->at, "step 0");
+  EXPECT_EQ(drift->usual->value, "15.7");
+  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "2", "3"}, {"2", "3", "4"}}))) << "shards, never equal";
+  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1", "1"}, {"2", "2", "3"}, {"4", "4", "4"}})))
+      << "they agree again";
+  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1", "1"}, {"2", "2", "3"}}))) << "one step shows little";
+  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1"}, {"2", "3"}, {"2", "3"}}))) << "of two, which is it?";
+}
+
 TEST(PlainFiguresJudged, AFewLinesThatStandForManySteps) {
   const auto lines = [](double data, int64_t apart) {
     std::vector<StepShare> steps;

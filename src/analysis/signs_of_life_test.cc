@@ -54,6 +54,22 @@ TEST(SignsOfLife, TheFirstErrorThatIsNoConsequenceCounts) {
 
 constexpr char kIllegalAddress[] = "an illegal memory access was encountered";
 
+// It learnt that the others had given up, and raised after that: they did not wait because of its exception.
+TEST(SignsOfLife, AnExceptionAfterTheDumpSignalIsLate) {
+  for (const bool late : {true, false}) {
+    JobSketch job(2);
+    job.Say(1, late ? EventKind::dump_started : EventKind::progress);
+    job.Wait(1'000'000'000);
+    job.Say(1, EventKind::exception).Make<Raised>().type = "ValueError";
+    job.Wait(1'000'000'000);
+    job.Say(1, EventKind::dump_started);
+    const Read read(job);
+    EXPECT_EQ(read.Of(1).late_exception != nullptr, late);
+    EXPECT_EQ(read.Of(1).exception == nullptr, late);
+    EXPECT_EQ(read.outcome.first_failure == nullptr, late);
+  }
+}
+
 TEST(SignsOfLife, ErrorsOfAllRanksBesideASilentOneCameWithItsDeath) {
   JobSketch job(4, {CallSource::nccl_log});
   job.Rounds(5);
@@ -138,6 +154,15 @@ TEST(Outcome, AHealthyJobNeitherHangsNorFails) {
   EXPECT_FALSE(read.outcome.may_hang());
   EXPECT_TRUE(read.outcome.ended_in_order);
   EXPECT_TRUE(read.outcome.somebody_finished);
+}
+
+TEST(Outcome, AMonitoredBarrierThatNamesWhoDidNotComeIsATimeout) {
+  for (const bool named : {true, false}) {
+    JobSketch job(3);
+    Event& report = job.Say(0, EventKind::monitored_barrier_failed);
+    if (named) report.ranks = {Rank{2}};
+    EXPECT_EQ(Read(job).outcome.hangs(), named);
+  }
 }
 
 TEST(Outcome, OneRankWithoutAnEndIsNotEndedInOrder) {

@@ -118,6 +118,14 @@ TEST(PastedText, WhatIsReadCitesTheFileItself) {
   EXPECT_EQ(fragment.bytes.total, log.size());
 }
 
+TEST(PastedText, TheLabelOfATaskIsNoSentence) {
+  for (const char* label : {"2: ", "[1,2]<stderr>:"})
+    EXPECT_EQ(FindPaste(std::string(label) + "[rank2]:[E1118 16:00:24.789 ProcessGroupNCCL.cpp:612] [Rank 2] failed\n" +
+                        label + "ncclRemoteError: A call failed\n"),
+              Paste::none)
+        << label;
+}
+
 TEST(PastedText, FindsTheLineInASentence) {
   const std::string line = "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***";
   EXPECT_EQ(Clean("It stopped with \"" + line + "\" after two days.\n"), line + "\n");

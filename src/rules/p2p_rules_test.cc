@@ -62,6 +62,23 @@ TEST(P2pCycle, ReceivesQueuedBehindSendsMakeACircle) {
 }
 
 // The same ring where one rank's GPU has not come to its own send: it is busy with something else.
+// Records without starts: both wait for what the other would send behind its own receive.
+TEST(P2pCycle, ReceivesThatWaitForEachOtherMakeACircle) {
+  for (const bool meets : {false, true}) {
+    JobSketch job(2);
+    for (int i = 0; i < 3; ++i) {
+      job.Issue(0, Send(1, CallState::completed));
+      job.Issue(1, Recv(0, CallState::completed));
+    }
+    job.Issue(0, meets ? Send(1, CallState::enqueued) : Recv(1, CallState::enqueued));
+    job.Issue(1, Recv(0, CallState::enqueued));
+    for (int32_t r = 0; r < 2; ++r) job.StreamOf(r).knows_start = false;
+    job.Wait(600 * kSecondNs);
+    for (int32_t r = 0; r < 2; ++r) job.TimeOut(r, 4);
+    EXPECT_EQ(JudgedCase(job).Fires("p2p-cycle"), !meets);
+  }
+}
+
 TEST(P2pCycle, ARankWhoseGpuIsElsewhereOpensTheCircle) {
   JobSketch job(4);
   job.Rounds(4);

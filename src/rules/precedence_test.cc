@@ -44,6 +44,19 @@ TEST(Precedence, OfTwoThatExplainNothingTheSurerComesFirst) {
   EXPECT_EQ(findings[1].explained_by, "");
 }
 
+TEST(Precedence, WhoFailedBeforeItJoinedIsMissingForThatReason) {
+  for (const bool same : {true, false}) {
+    std::vector<Finding> findings = {Found("init-rank-missing", Confidence::certain),
+                                     Found("application-exception", Confidence::certain)};
+    findings[0].ranks = {Rank{2}};
+    findings[1].ranks = {Rank{same ? 2 : 0}};
+    OrderByPrecedence(findings);
+    EXPECT_EQ(findings[0].cause, same ? "application-exception" : "init-rank-missing");
+    EXPECT_EQ(findings[1].explained_by, findings[0].cause);
+    EXPECT_EQ(findings[0].explained_by, "");
+  }
+}
+
 TEST(Precedence, AWarningExplainsNothingThatIsWorse) {
   std::vector<Finding> findings = {Found("application-exception"),
                                    Found("environment-differs", Confidence::certain, Severity::warning)};

@@ -5,6 +5,7 @@
 
 #include "evidence/torch_log/torch_log_counting.h"
 #include "evidence/torch_log/torch_log_rank_table.h"
+#include "evidence/torch_log/torch_log_rank_values.h"
 
 namespace tacet {
 namespace {
@@ -88,6 +89,28 @@ TEST(PlainFigures, OtherTablesAreNone) {
   EXPECT_TRUE(Table({"| local rank | compute ms |", "| 0 | 2.1 |"}).steps.empty()) << "one of each host";
   EXPECT_TRUE(Table({"| name | compute ms |", "| gemm | 2.1 |"}).steps.empty()) << "of kernels";
   EXPECT_TRUE(Table({"| rank | compute ms |", "| 0 | fast |", "| 0 | 2.1 | 7 |"}).steps.empty()) << "other rows";
+}
+
+TEST(PlainFigures, ValuesOfOneRank) {
+  const auto values = [](std::string_view text, int32_t rank = 2) {
+    LogOutline outline;
+    ReadRankValues(text, rank, {}, outline);
+    return outline.values;
+  };
+  const auto sum = values("[rank 2] scalar step=28 tag=debug/param_checksum value=159.991133");
+  ASSERT_EQ(sum.size(), 1u);
+  EXPECT_FALSE(sum[0].is_loss);
+  EXPECT_EQ(sum[0].at, "step 28");
+  EXPECT_EQ(sum[0].value, "159.991133");
+  const auto loss = values("[rank2] {'loss': nan, 'grad_norm': 0.3, 'epoch': 0.47}");
+  ASSERT_EQ(loss.size(), 1u);
+  EXPECT_TRUE(loss[0].is_loss);
+  EXPECT_EQ(loss[0].at, "epoch 0.47");
+  EXPECT_EQ(loss[0].value, "nan");
+  EXPECT_EQ(values("step 7 params_hash 9f3a77c2ab").at(0).value, "9f3a77c2ab");
+  EXPECT_TRUE(values("step 7 loss 2.5", -1).empty()) << "nobody's";
+  EXPECT_TRUE(values("loss 2.5").empty()) << "no step";
+  EXPECT_TRUE(values("step 7: the checksum is printed below").empty()) << "no value";
 }
 
 TEST(PlainFigures, LinesThatCountSomething) {
