@@ -231,11 +231,10 @@ Finding UnseenAdaptersFinding(const NetworkChoice& choice) {
   Finding finding = FallbackFinding({});
   finding.status = Status::slow;  // whoever tells it looks at a job that runs, and knows what it could use
   finding.confidence = Confidence::likely;
-  finding.affected_ranks = choice.socket.ranks;
   finding.headline = "NCCL uses TCP sockets: it finds no InfiniBand device (" + TellerWords(none) +
                      "), although the hosts have " + choice.told_fast->As<NetworkDevice>().name +
                      ", as the text around the log says";
-  finding.evidence.push_back(CiteEvent(*choice.told_fast, "said in the text around the log"));
+  finding.evidence.push_back({choice.told_fast->source, choice.told_fast->text, "said in the text around the log"});
   finding.evidence.push_back(
       CiteEvent(*none.events.front(), choice.none ? "NCCL finds no InfiniBand device" : "libibverbs cannot be opened"));
   finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));

@@ -225,7 +225,7 @@ const Said kSaid[] = {
      {"no faster network device was found", "that NCCL does not see?"},
      {"although the hosts have"}},
     {"tests/wild/infrastructure/port_29500_in_use.txt",
-     {"If it is another user's, or a job that runs, leave it", "Each job on a host needs a port of its own"},
+     {"if it is another user's, or a job that runs, leave it", "Each job on a host needs a port of its own"},
      {}},
     {"tests/wild/infrastructure/ucx_transport_retry.txt",
      {"the port with LID 412", "raise UCX_DC_MLX5_TIMEOUT"},
@@ -255,7 +255,7 @@ const Said kSaid[] = {
     // Who is named in the sentence is in the table, too.
     {"tests/wild/setup/exception_wraps_a_refused_connection.txt", {"Ranks 0 and 3 cannot connect to 10.9.1.20"}, {}},
     {"tests/wild/infrastructure/docker0_bootstrap_refused.txt",
-     {"Ranks 0 and 1 on ", "Unset NCCL_SOCKET_IFNAME (now docker, seen on lab-ws1)", "[0|guilty|"},
+     {"Ranks 0 and 1 on ", "Unset NCCL_SOCKET_IFNAME (now docker, seen on lab-ws1)", "[0||]"},
      {"a process on"}},
     // Advice fits the launcher, the backend and the file system.
     {"tests/wild/frameworks/paddle_container_failed.txt", {"log/workerlog.N"}, {"torchrun", "srun"}},
