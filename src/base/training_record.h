@@ -62,6 +62,7 @@ struct TrainingRecord {
   std::vector<StepTime> times;
   bool exact_times = false;  // told by the job for a step; else a rate
   std::string unit;          // of what is counted in `times`: "step", "sample", "token"
+  bool per_gpu = false;      // counted on one GPU, not in the whole job
   SourceRef source;          // the last line of progress
 };
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "base/signal_name.h"
 #include "base/text_scan.h"
@@ -63,6 +64,8 @@ Library LibraryOf(const Event& event) {
   const std::string_view text = event.text;
   const std::string_view result = event.As<NcclError>().result;
   if (event.Means(Meaning::of_ascend) || Contains(result, "HCCL")) return Library::hccl;
+  if (event.kind == EventKind::watchdog_timeout && ContainsAny(text, {"WorkMCCL(", "WorkBCCL(", "WorkBKCL("}))
+    return Library::other;
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ") || Contains(result, "Neuron runtime")) return Library::neuron;
   if (Contains(result, "NVSHMEM") || ContainsAny(text, {"nvshmem", "DeepEP ", "ibgda.cpp:", "ibrc.cpp:",
@@ -266,6 +269,15 @@ void ReadException(Event& event) {
   event.Set(Meaning::refused, Contains(type, "Connect") ||
                                   ContainsAny(event.text, {"onnection refused", "onnection reset", "onnection closed",
                                                            "roken pipe", "connect to", "to connect"}));
+  // ... [Errno 111] Connection refused while trying to connect to 10.9.1.20:39217
+  if (auto address = After(event.text, "connect to "); address && Contains(event.text, "onnection refused")) {
+    std::string_view target = TakeWord(*address);
+    while (!target.empty() && (target.back() == '.' || target.back() == ',' || target.back() == ')'))
+      target.remove_suffix(1);
+    if (auto& raised = event.Make<Raised>(); std::holds_alternative<std::monostate>(raised.about) &&
+                                             target.find(':') != std::string_view::npos && IsDigit(target.back()))
+      raised.about = RefusingPeer{std::string(target.substr(0, 200))};
+  }
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && ContainsAny(event.text, {"gloo/transport/", kGlooGaveUp}))
     event.Set(ContainsAny(event.text, {"Timed out waiting", kGlooGaveUp}) ? Meaning::gloo_timeout : Meaning::gloo_loss);
@@ -475,8 +487,9 @@ static void ReadOwnMeaning(Event& event) {
     case EventKind::nccl_warning: ReadNcclWarning(event); break;
     case EventKind::connect_failed:
     case EventKind::store_unreachable:
-      event.Set(Meaning::refused,
-                Contains(event.text, "refused") || Contains(event.As<ConnectFailure>().words, "refused"));
+      event.Set(Meaning::refused, Contains(event.text, "refused") ||
+                                      Contains(event.As<ConnectFailure>().words, "refused") ||
+                                      Contains(event.As<StoreUnreachable>().last_try, "refused"));
       break;
     case EventKind::process_exited:
       // "slurmstepd cannot start ...", "the shell cannot find torchrun": that is the reason
@@ -487,6 +500,8 @@ static void ReadOwnMeaning(Event& event) {
                 ContainsAny(event.text, {"heartbeat timeout", "Time out nodes are ", "stopped sending heartbeats",
                                          " is timed out. It may exit with exception"}));
       if (event.Means(Meaning::timed_out)) event.library = LibraryOf(event);
+      // Paddle's launcher, which writes one file for each trainer.
+      if (Contains(event.As<ProcessEnd>().log_file, "workerlog.")) event.library = Library::paddle;
       break;
     // NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:894)
     case EventKind::xid:

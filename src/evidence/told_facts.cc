@@ -177,6 +177,46 @@ void ReadToldPower(std::string_view line, const SourceRef& source, Fragment& fra
   AddProse(EventKind::gpu_load, line, source, fragment).detail = std::move(*load);
 }
 
+// "ulimit -l shows 64 in the container", "ulimit -l is 65536": in KiB; "unlimited" is no limit.
+void ReadToldLockLimit(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  auto rest = After(sentence, "ulimit -l");
+  if (!rest) return;
+  while (!rest->empty() && (rest->front() == '`' || rest->front() == '\'' || rest->front() == '"'))
+    rest->remove_prefix(1);
+  for (const std::string_view verb : {" shows", " says", " prints", " gives", " returns", " reports", " is", ":", " ="})
+    if (TakeLiteral(*rest, verb)) break;
+  SkipBlanks(*rest);
+  int64_t kib = 0;
+  if (!TakeNumber(*rest, &kib) || kib <= 0 || kib > (int64_t{1} << 20)) return;  // 1 GiB suffices
+  if (!rest->empty() && IsWordChar(rest->front())) return;
+  for (const Event& event : fragment.events)
+    if (event.As<RdmaFailure>().only_warned) return;
+  auto& limit = AddProse(EventKind::rdma_failed, sentence, source, fragment).Make<RdmaFailure>();
+  limit.fault = RdmaFault::locked_memory;
+  limit.only_warned = true;
+  limit.code = kib * 1024;
+}
+
+// "both have 4x HDR", "the nodes have ConnectX-7 adapters": what somebody who knows the hosts says of their network.
+void ReadToldAdapters(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  if (!HasOwnWord(sentence, "have") && !HasOwnWord(sentence, "has")) return;
+  const bool told = std::any_of(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
+    return event.kind == EventKind::device_found && event.Means(Meaning::in_prose);
+  });
+  if (told) return;
+  for (const std::string_view word :
+       {"InfiniBand", "Infiniband", "infiniband", "IB", "HDR", "NDR", "EDR", "XDR", "RoCE", "ConnectX"}) {
+    const bool found = word == "ConnectX" ? Contains(sentence, word) : HasOwnWord(sentence, word);
+    if (!found) continue;
+    auto& device = AddProse(EventKind::device_found, sentence, source, fragment).Make<NetworkDevice>();
+    const bool rate = word.ends_with("DR");
+    device.name = rate                                   ? std::string(word) + " InfiniBand"
+                  : word == "RoCE" || word == "ConnectX" ? std::string(word) + " adapters"
+                                                         : "InfiniBand";
+    return;
+  }
+}
+
 bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // "0000:9c:00", "00000000:9C:00.0"
@@ -199,6 +239,7 @@ std::string PciAt(std::string_view text) {
 void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& fragment) {
   line = line.substr(0, std::min<size_t>(line.size(), 2000));
   if (Contains(line, "NVRM")) return;
+  TakeLiteral(line, "# ");
   // Sentence by sentence: what is denied in one may be told in the next.
   while (!line.empty()) {
     size_t end = 0;
@@ -211,7 +252,11 @@ void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& frag
       ReadToldXids(sentence, source, fragment);
       ReadToldEnd(sentence, source, fragment);
       ReadToldPower(sentence, source, fragment);
+      ReadToldLockLimit(sentence, source, fragment);
     }
+    // "the nodes have HDR InfiniBand, but NCCL does not use it": what is denied comes behind it.
+    if (const std::string_view first = sentence.substr(0, sentence.find(" but ")); !IsOpenOrDenied(first))
+      ReadToldAdapters(first, source, fragment);
     line.remove_prefix(sentence.size());
   }
 }

@@ -66,5 +66,25 @@ TEST(ToldFacts, AnUncorrectableErrorOfTheMemory) {
   EXPECT_TRUE(FactsOf("Is it an uncorrectable ECC error?").events.empty());
 }
 
+TEST(ToldFacts, TheLimitOfLockedMemoryIsReadInKib) {
+  const Fragment told = FactsOf("ulimit -l shows 64 in the container");
+  ASSERT_EQ(told.events.size(), 1u);
+  EXPECT_TRUE(told.events[0].As<RdmaFailure>().only_warned);
+  EXPECT_EQ(told.events[0].As<RdmaFailure>().code, 64 * 1024);
+  for (const char* line : {"ulimit -l shows unlimited for me", "What if ulimit -l is 64?", "set ulimit -l unlimited"})
+    EXPECT_TRUE(FactsOf(line).events.empty()) << line;
+}
+
+TEST(ToldFacts, AdaptersThatTheHostsHaveAreRead) {
+  const Fragment told = FactsOf("8 GPUs on one node was 4.1 s/it!! both have 4x HDR");
+  ASSERT_EQ(told.events.size(), 1u);
+  EXPECT_EQ(told.events[0].kind, EventKind::device_found);
+  EXPECT_EQ(told.events[0].As<NetworkDevice>().name, "HDR InfiniBand");
+  EXPECT_EQ(FactsOf("The nodes have InfiniBand but NCCL does not use it").events.size(), 1u);
+  for (const char* line : {"The nodes have no InfiniBand", "Should we ask for nodes that have InfiniBand?",
+                           "It has a HDRI image loader", "If the hosts have RoCE, set the GID index"})
+    EXPECT_TRUE(FactsOf(line).events.empty()) << line;
+}
+
 }  // namespace
 }  // namespace tacet

@@ -26,6 +26,13 @@ bool IsListedSentence(std::string_view line) {
   return (text.starts_with("- ") || text.starts_with("* ")) && IsSentence(ProseOf(line));
 }
 
+// "# 8 GPUs on one node took 4.1 s, and both nodes have HDR": a remark that somebody wrote into the log, where the log
+// has no other line of that kind.
+bool IsRemark(std::string_view line) {
+  line = Trim(line);
+  return line.starts_with("# ") && IsSentence(line.substr(2));
+}
+
 // "torchrun --nproc-per-node 8 train.py \", "    --tensor-parallel-size 2 \", "$ python train.py"
 bool IsCommand(std::string_view line) {
   constexpr std::array<std::string_view, 10> kPrograms{"python", "python3",    "torchrun", "deepspeed", "accelerate",
@@ -100,11 +107,12 @@ bool IsProse(std::string_view prose) {
 
 AroundTheLog::AroundTheLog(std::string_view bytes) : fenced_(Contains(bytes, "```")) {
   if (fenced_) return;
+  const bool remarks = bytes.starts_with('#') ? !Contains(bytes, "\n#") : bytes.find("\n#") == bytes.rfind("\n#");
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {
     if (IsSmallTalk(line) || IsCommand(line)) continue;
-    if (IsSentence(line) || IsListedSentence(line)) {
+    if (IsSentence(line) || IsListedSentence(line) || (remarks && IsRemark(line))) {
       if (last_log_ == 0) top_ = reader.number();
     } else {
       last_log_ = reader.number();

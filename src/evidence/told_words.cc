@@ -150,6 +150,16 @@ void FillPlace(std::string_view line, ToldPlace& place) {
                             !Contains(line, "n't") && !Contains(line, "?");
 }
 
+// "Training freezes every 16 iterations for a moment": it goes on, and pauses again.
+void FillPeriod(std::string_view line, ToldPlace& place) {
+  auto rest = After(line, "every ");
+  int64_t every = 0;
+  if (!rest || !TakeNumber(*rest, &every) || every < 2 || every > 1'000'000) return;
+  const std::string unit = Lowered(TakeWord(*rest));
+  for (const std::string_view name : {"iterations", "steps", "batches"})
+    if (unit.starts_with(name)) place.every = every, place.steps = name;
+}
+
 // Whoever takes a stack of a process finds it running: what is said to stop hangs.
 bool ShowsRunningProcess(std::string_view bytes, const Fragment& fragment) {
   return !fragment.threads.empty() &&
@@ -249,6 +259,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     error_behind_steps |= behind_steps;
     if (kind == EventKind::progress || !(first || own || behind_steps)) continue;
     AddTold(kind, line, source, fragment);
+    if (kind == EventKind::told_slow) FillPeriod(line, fragment.events.back().Make<ToldPlace>());
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
   }
   AddToldError(bytes, fragment);

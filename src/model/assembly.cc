@@ -370,7 +370,7 @@ class JobBuilder {
     // A report may name ranks of which no file is here.
     for (const Event& event : incident_.events) {
       if (event.kind != EventKind::monitored_barrier_failed && event.kind != EventKind::desync_report &&
-          event.kind != EventKind::rendezvous_incomplete)
+          event.kind != EventKind::rendezvous_incomplete && event.kind != EventKind::mismatch_report)
         continue;
       // A key of the store may hold the number of something else.
       if (event.kind == EventKind::rendezvous_incomplete && incident_.world_told) continue;

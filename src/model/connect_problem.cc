@@ -9,8 +9,8 @@ namespace tacet {
 // "The client socket has timed out after 60s" only tells the client's own limit: what stopped each try it does not say.
 ConnectProblem ReadConnectProblem(std::string_view message) {
   if (ContainsAny(message, {"errno: 111", "onnection refused", "system error: 10061"})) return ConnectProblem::refused;
-  if (ContainsAny(message, {"errno: 113", "errno: 101 ", "o route to host", "etwork is unreachable"}))
-    return ConnectProblem::no_route;
+  if (ContainsAny(message, {"errno: 113", "o route to host"})) return ConnectProblem::host_unreachable;
+  if (ContainsAny(message, {"errno: 101 ", "etwork is unreachable"})) return ConnectProblem::no_route;
   if (ContainsAny(message, {"errno: 110", "onnection timed out", "system error: 10060"}))
     return ConnectProblem::no_answer;
   if (ContainsAny(message, {"gai error: -2", "gai error: -3", "gai error: -5", "ame or service not known",

@@ -12,6 +12,8 @@ TEST(ConnectProblem, GoesByTheSystemsError) {
   EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 110 - Connection timed out)."),
             ConnectProblem::no_answer);
   EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 113 - No route to host)."),
+            ConnectProblem::host_unreachable);
+  EXPECT_EQ(ReadConnectProblem("failed to connect to [node0]:29500 (errno: 101 - Network is unreachable)."),
             ConnectProblem::no_route);
   EXPECT_EQ(
       ReadConnectProblem("The IPv4 network addresses of (node0, 29500) cannot be retrieved (gai error: -2 - Name or "

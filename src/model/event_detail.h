@@ -57,6 +57,7 @@ struct ProcessEnd {
   bool first_only : 1 = false;        // its launcher ends the others then, and tells nothing of them (mp.spawn)
   bool of_script : 1 = false;         // never started: the scheduler's own copy of the job script
   bool by_path : 1 = false;           // never started: it is named by a path, and so PATH plays no part
+  bool spared_by_ray : 1 = false;     // Ray counts workers that crashed there, and none that it killed for memory
   int32_t local_rank = -1;            // the rank on its node
   std::string how;                    // the signal's name, "MPI_Abort", or what else is told of the end
   std::string sentence;               // what happened, where the words of the message say it
@@ -177,6 +178,11 @@ struct ErrorObject {
   std::string words;
 };
 
+// The address that refused a connection: "10.0.0.4:29500".
+struct RefusingPeer {
+  std::string address;
+};
+
 // What a process was about to do when it failed, by the frames of its traceback.
 enum class Activity : uint8_t { not_told, setup, loading, saving, shutdown, data, forward, backward };
 
@@ -184,7 +190,7 @@ enum class Activity : uint8_t { not_told, setup, loading, saving, shutdown, data
 struct Raised {
   std::string type;  // "ValueError", "an MPI error in MPI_Recv"
   CodePlace place;   // the innermost user frame
-  std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason, ErrorObject> about;
+  std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason, ErrorObject, RefusingPeer> about;
   Activity during = Activity::not_told;
   bool in_thread = false;    // it ended a thread beside the main one, which goes on
   bool relative_path = false;  // the file that the message names is told by a relative path
@@ -258,6 +264,8 @@ struct StoreUnreachable {
   int64_t timeout_ms = -1;
   Unreachable how = Unreachable::store;
   bool by_agent = false;  // torchrun's agent tells it, before any rank is started
+  std::string last_try;   // what a try before it ran into: "(errno: 111 - Connection refused)"
+  uint32_t try_line = 0;  // that line
 };
 
 // DDP compares the models of all ranks before it starts.
@@ -328,6 +336,8 @@ struct Warning {
   bool speaks_http = false;  // what connected sent the first bytes of an HTTP request
   bool over_tcp = false;     // the connection that failed was one of TCP
   int64_t gid_index = -1;  // where there is such a problem
+  int64_t peer_lid = -1;   // the peer's port in the InfiniBand subnet
+  bool dynamic = false;    // UCX: over a dynamically connected queue pair (DC)
 };
 
 struct NodeCount {
@@ -525,6 +535,8 @@ struct ToldPlace {
   bool data_loader = false;       // it stands in a data loader
   bool helped_by_no_p2p = false;  // NCCL_P2P_DISABLE=1 is said to help
   bool stopped = false;           // it only says that the job stops, and a stack shows that the process runs
+  int64_t every = -1;             // it pauses again and again: once in so many steps
+  std::string steps;              // ... as they are called: "iterations"
 };
 
 using EventDetail =

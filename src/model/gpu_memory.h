@@ -30,6 +30,8 @@ struct GpuMemoryUse {
   bool IsFragmented() const;
   // The GPU had room, and the process may not use it.
   bool HitsOwnLimit() const;
+  // What was asked for in one piece does not fit into the empty GPU.
+  bool IsBeyondTheGpu() const { return total > 0 && tried > total; }
 };
 
 GpuMemoryUse ReadGpuMemoryUse(std::string_view message);

@@ -52,6 +52,9 @@ struct Patience {
   // ... and for at least this long: a standstill.
   int64_t quiet_ns = 30 * kSecond;  // guess
 
+  // A line of progress at most so long before the scheduler ended the job: the job was still running.
+  int64_t moved_ns = 120 * kSecond;  // guess
+
   // Dumps so much older than the newest are of another run: recorders overwrite one file per rank.
   int64_t stale_ns = int64_t{2} * 3600 * kSecond;  // guess
 
@@ -128,6 +131,7 @@ void ForEachField(Patience& patience, const Visit& visit) {
   visit("log_resolution_ns", patience.log_resolution_ns);
   visit("quiet_times", patience.quiet_times);
   visit("quiet_ns", patience.quiet_ns);
+  visit("moved_ns", patience.moved_ns);
   visit("stale_ns", patience.stale_ns);
   visit("far_behind", patience.far_behind);
   visit("few_absent_in", patience.few_absent_in);

@@ -146,8 +146,18 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"libnccl-mismatch",
      "the program loaded a different NCCL library from the one it was built against",
-     {"See which one is loaded: ldd, or LD_DEBUG=libs; remove the other libnccl from LD_LIBRARY_PATH.",
+     {"See which libnccl.so.2 is loaded: ldd torch/lib/libtorch_cuda.so | grep nccl, or LD_DEBUG=libs. Take an "
+      "older or foreign one out of LD_LIBRARY_PATH.",
       "Install the nvidia-nccl package that belongs to this PyTorch."}},
+    {"mpi-before-init",
+     "an MPI call was made before MPI was initialized",
+     {"Call MPI_Init (hvd.init(), or from mpi4py import MPI) before the first other MPI call.",
+      "If the program does so: look for a library that asks MPI for ranks or sizes when it is imported, and import it "
+      "later."}},
+    {"mpi-after-finalize",
+     "an MPI call was made after MPI was finalized",
+     {"Make no MPI call after MPI_Finalize: look for destructors, atexit handlers and threads that still communicate "
+      "when the program ends."}},
     {"oneccl-workers",
      "the worker threads of oneCCL could not be started",
      {"Give it cores that the process may use: compare CCL_WORKER_AFFINITY and CCL_WORKER_COUNT with taskset -cp PID, "
@@ -405,9 +415,10 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"changed-in-place",
      "a tensor that the backward pass needs was changed in place",
-     {"torch.autograd.set_detect_anomaly(True) shows the forward call; write x = x + y instead of x += y there.",
-      "With DDP: two forward passes before one backward pass change the buffers in between (BatchNorm): "
-      "broadcast_buffers=False, or one forward pass for both inputs."},
+     {"torch.autograd.set_detect_anomaly(True) names the forward operation whose tensor was changed; use x = x + y "
+      "there instead of x += y.",
+      "With DDP: two forward passes before one backward pass change the buffers in between (BatchNorm): set "
+      "broadcast_buffers=False, or run both inputs through one forward pass."},
      false,
      true},
     {"no-gradient",

@@ -21,6 +21,8 @@ constexpr RefusalWords kRefusalWords[] = {
     {"no-mpi-build", {"package doesn't have MPI built in", ""}},
     {"no-libuv", {"without libuv support", ""}},
     {"mpi-without-launcher", {"MPI_Init", "on a NULL communicator"}},
+    {"mpi-before-init", {"called before MPI_INIT was invoked", ""}},
+    {"mpi-after-finalize", {"called after MPI_FINALIZE was invoked", ""}},
     {"engine-sizes", {"mpiSize == tp * pp", ""}},
     {"parallel-sizes", {"world size", "is not divisible by"}},
     {"parallel-sizes", {"world_size", "is not divisible by"}},

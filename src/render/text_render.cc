@@ -311,10 +311,13 @@ void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) 
   size_t all = report.findings.size();
   while (!verbose && report.jobs.size() > 1 && all > from && report.findings[all - 1].job != report.jobs[0].label)
     --all;
-  if (all <= from) return;
+  // What the verdict says in the same words is not said again.
+  const bool all_said = all == 1 && from == 0 && !verbose && report.findings[0].severity == Severity::note &&
+                        !report.findings[0].headline.empty() &&
+                        report.verdict.headline.starts_with(report.findings[0].headline);
+  if (all <= from || all_said) return;
   page.Heading(from > 0 ? "Also found" : "Found");
   const size_t end = verbose ? all : std::min(all, from + kMostOthers);
-  // What the verdict says in the same words is not said again.
   for (size_t i = from; i < end; ++i) {
     const std::string& headline = report.findings[i].headline;
     const bool said = i == 0 && !headline.empty() && report.verdict.headline.starts_with(headline);

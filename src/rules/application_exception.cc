@@ -71,6 +71,9 @@ static std::string PlaceWords(const Event& raised) {
 // "Fix the error in check_grads (buffer.py:171)."
 static std::string PlaceToFix(const Event& raised) {
   const std::string place = PlaceWords(raised);
+  if (!place.empty() && raised.As<Raised>().refusal == "changed-in-place")
+    return RaisedPlaceWords(raised) +
+           " is the backward pass, where the error shows; what changed the tensor is in the forward pass before it.";
   if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
   if (IsNativeType(raised.As<Raised>().type))
     return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "
@@ -340,11 +343,15 @@ static RuleAnswer JudgeException(const Case& facts) {
   // What is known by its own words is quoted up to the end of its first sentence.
   if (!refused.empty()) message = message.substr(0, message.find(". "));
   if (!object.empty() || SaysAll(sample)) message.clear();  // the same, in fewer words
+  const bool ours_follows =
+      many && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication);
+  // What is cut is quoted, so that it does not run into the sentence behind it.
+  if (ours_follows && message.ends_with("...")) message = "'" + message + "'";
   finding.headline =
       RankWords(finding.ranks) + (sample.Means(Meaning::reported) ? (many ? " report " : " reports ") : " raised ") +
       type + where + (object.empty() && !SaysAll(sample) ? DuringWords(during) : "") +
       (message.empty() ? "" : ": " + message) +
-      (many && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication)
+      (ours_follows
            ? std::string(message.ends_with('.') || message.ends_with('!') || message.ends_with('?') ? " " : ". ") +
                  "Communication is not the cause."
            : "");
@@ -377,10 +384,10 @@ static RuleAnswer JudgeException(const Case& facts) {
 extern const Rule kApplicationExceptionRule;
 const Rule kApplicationExceptionRule = {
     "application-exception",
-    "The program raised an exception",
+    "The program itself failed",
     "the output of the ranks",
-    "Python code raised an exception, on all ranks or on one; the peers of that one then wait or see it disappear. "
-    "Communication is not the cause.",
+    "Python code raised an exception, or the loader, MPI or another library ended the program with an error, on all "
+    "ranks or on one; the peers of that one then wait or see it disappear. Communication is not the cause.",
     "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
     "not count. DDP's complaint about unused parameters, running out of GPU memory and CUDA errors have their own "
     "causes.",

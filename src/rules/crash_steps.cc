@@ -89,9 +89,9 @@ static std::vector<std::string> StepsOfAStoreWait(const Incident& incident, cons
 
 std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
   const Incident& incident = facts.incident;
-  const std::string elsewhere =
-      "Look for the rank that ended first: read the output of all other ranks and the kernel logs (dmesg -T) of their "
-      "hosts.";
+  const std::string elsewhere = "Look for the rank that ended first: read the output of all other ranks" +
+                                std::string(told.library == Library::paddle ? " (log/workerlog.N)" : "") +
+                                " and the kernel logs (dmesg -T) of their hosts.";
   if (IsEndOfRun(told)) return StepsOfAnEndedRun(told);
   if (told.Means(Meaning::mps_failed))
     return {
@@ -115,8 +115,9 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
         return {
             "Look at the output of the peers for an earlier error: one that has ended, or has not started yet, cannot "
             "be reached.",
-            "Compare the addresses in the 'Bootstrap: Using' lines of all hosts: each must be reachable from the "
-            "others (ping, nc -zv). NCCL_SOCKET_IFNAME chooses the interface; open the ports between the nodes."};
+            "Compare the addresses in NCCL's Bootstrap lines of all hosts (grep -E 'Bootstrap ?: Using'): each must be "
+            "reachable from the others (ping, nc -zv). NCCL_SOCKET_IFNAME chooses the interface; open the ports "
+            "between the nodes."};
       if (const std::string_view peer = HostPart(told.As<NcclError>().peer); !peer.empty())
         return {"Look at the process at " + std::string(peer) +
                     " first: it closed the connection, most likely because it ended. Read its output, and dmesg -T of "

@@ -5,6 +5,7 @@
 
 #include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
+#include "rules/words.h"
 
 namespace tacet {
 
@@ -34,14 +35,18 @@ static std::string QuotaStep(const std::string& path) {
 
 static std::vector<std::string> SpaceSteps(const std::string& path, SpaceLimit limit, const ToldEvents& told) {
   std::vector<std::string> steps;
-  const std::string where =
-      told.ranks.empty() && told.hosts.empty() ? "On the host that reports it: " : "On that host: ";
-  const std::string folder = FolderOf(path);
+  const std::string where = told.hosts.size() == 1   ? "On " + *told.hosts.begin() + ": "
+                            : told.ranks.size() == 1 ? "On the host of " + RankWords(told.ranks) + ": "
+                                                     : std::string("On the host that reports it: ");
+  const std::string folder = FolderOf(path), top = TopFolder(path);
+  const bool lustre = top.starts_with("/lustre");
   if (limit == SpaceLimit::quota)
     steps.push_back(QuotaStep(path));
   else
-    steps.push_back(where + "df -h " + folder + " and df -i " + folder +
-                    (limit == SpaceLimit::not_told ? ", and the quota (quota -s, lfs quota)" : "") +
+    steps.push_back((lustre ? "On any host that mounts it: lfs df -h " + top + " and lfs df -i " + top +
+                                  " (one full OST is enough, whatever df shows), and lfs quota -h -u $USER " + top
+                            : where + "df -h " + folder + " and df -i " + folder +
+                                  (limit == SpaceLimit::not_told ? ", and the quota (quota -s, lfs quota)" : "")) +
                     "; remove old checkpoints, core dumps and caches.");
   steps.push_back("Write checkpoints elsewhere, and keep only the last few (save_total_limit, keep_last).");
   const bool cache = path.starts_with("/tmp") || path.find("/.cache") != std::string::npos;
@@ -92,7 +97,8 @@ const Rule kDiskFullRule = {
     "up. It is usually a checkpoint, which often only one rank writes: the others wait for it and time out.",
     "A full /dev/shm is a cause of its own (shared-memory-full). A job that catches the error and continues was not "
     "ended by it.",
-    {"Full: df -h PATH and df -i PATH on that host; remove old checkpoints, core dumps and caches.",
+    {"Full: df -h PATH and df -i PATH on that host, on Lustre lfs df -h PATH; remove old checkpoints, core dumps and "
+     "caches.",
      "Quota: quota -s, on Lustre lfs quota -h -u $USER PATH, on GPFS mmlsquota; delete old checkpoints, or ask for "
      "more.",
      "Write checkpoints elsewhere, and keep only the last few (save_total_limit, keep_last).",

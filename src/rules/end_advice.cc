@@ -41,6 +41,18 @@ std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end) {
           "Look at the kernel log (dmesg -T) of that host as well."};
 }
 
+// Ray's monitor is not the kernel: it counts only those that it killed itself.
+static std::vector<std::string> RayEndAdvice(const Event& end) {
+  const std::string& host = end.As<ProcessEnd>().host;
+  return {
+      "Ray's memory monitor did not kill it: Ray counts no worker killed for memory at that time, and at least one "
+      "that crashed. Ray does not see a kill by the kernel or a segmentation fault: on " +
+          (host.empty() ? "that node" : host) + ", dmesg -T | grep -iE 'killed process|segfault|xid'.",
+      "Read what Ray and the worker wrote: ray logs raylet.out -ip " + (host.empty() ? "ADDRESS" : host) +
+          ", and on that node /tmp/ray/session_latest/logs/worker-*-" +
+          (end.pid > 0 ? std::to_string(end.pid) : "PID") + ".err."};
+}
+
 std::vector<std::string> EndAdvice(const Event& end) {
   if (end.Means(Meaning::timed_out))
     return {
@@ -112,8 +124,9 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case -9:
     case 137:
     case 255:  // not told: a kill leaves no word
+      if (end.As<ProcessEnd>().spared_by_ray) return RayEndAdvice(end);
       advice.front() =
-          std::string(code == 255 ? "Nothing here says how it ended. A kill leaves no message of the process, and the "
+          std::string(code == 255 ? "Nothing here says how it ended. A killed process prints nothing itself, and the "
                                     "kernel's OOM killer is the most frequent reason."
                                   : "SIGKILL: the kernel's OOM killer is its most frequent sender.") +
           " On its host: dmesg -T | grep -iE 'out of "

@@ -38,7 +38,7 @@ void TellSockets(const Case& facts, const ToldEvents& told, Finding& finding) {
     if (event.kind == EventKind::network && event.As<NetworkName>().name == "Socket" && event.rank.known() &&
         !std::binary_search(told.ranks.begin(), told.ranks.end(), event.rank))
       partners.insert(event.rank);
-    if (event.kind == EventKind::device_found && !device) device = &event;
+    if (event.kind == EventKind::device_found && !event.Means(Meaning::in_prose) && !device) device = &event;
   }
   if (!told.ranks.empty()) finding.affected_ranks.assign(partners.begin(), partners.end());
   if (device)

@@ -66,7 +66,12 @@ std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
             "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
             "Check with nvidia-smi what else is using the GPU."};
   std::vector<std::string> steps = {
-      "Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint)."};
+      facts.use.IsBeyondTheGpu()
+          ? "This one tensor (" + Gib(facts.use.tried) + " GiB) is larger than the whole GPU (" + Gib(facts.use.total) +
+                " GiB): neither recomputing activations nor sharding helps. Make it smaller: a smaller batch, a cap on "
+                "the length of samples, or work in pieces (for attention scaled_dot_product_attention, which does not "
+                "build the whole score matrix)."
+          : "Lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint)."};
   switch (facts.owners) {
     case MemoryOwners::one:
       steps.push_back("Only " + facts.who +
@@ -106,7 +111,8 @@ std::string MemoryRequestWords(const GpuMemoryUse& use) {
          (use.free >= 0 ? " where " + Gib(use.free) +
                               (use.total > 0 ? " of " + Gib(use.total) + " GiB were free" : " GiB were free")
                         : "") +
-         (use.own >= 0 ? ", and held " + Gib(use.own) + " GiB itself" : "");
+         (use.own >= 0 ? ", and held " + Gib(use.own) + " GiB itself" : "") +
+         (use.allowed >= 0 ? " (it may use only " + Gib(use.allowed) + " GiB)" : "");
 }
 
 std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {

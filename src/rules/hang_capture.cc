@@ -35,7 +35,16 @@ bool HasAllStacks(const Case& facts) {
   return !life.ranks.empty() && static_cast<size_t>(life.stacks) >= life.ranks.size();
 }
 
+// Settings of NCCL are of no use for a library made in its likeness.
+static bool UsesAnotherLibrary(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::watchdog_timeout && event.library == Library::other;
+  });
+}
+
 std::string HangCapture(const Case& facts) {
+  if (UsesAnotherLibrary(facts.incident))
+    return "stacks of all ranks (py-spy dump --pid PID), and the log of the collective library, if it writes one";
   const SignsOfLife& life = facts.analyses.life;
   const size_t world = life.ranks.size();
   const auto lacks = [&](int count) { return world == 0 || static_cast<size_t>(count) < world; };

@@ -208,7 +208,8 @@ void JudgeCrowd(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     finding.headline = std::to_string(joined) + " processes joined a process group of " + std::to_string(expected) +
                        ": another run uses the same store, or ranks are numbered wrongly";
-    finding.evidence.push_back(CiteEvent(event, "the rendezvous counts who came"));
+    finding.evidence.push_back(CiteEvent(event, "the store counted " + std::to_string(joined) +
+                                                    " processes for a group of " + std::to_string(expected)));
     finding.fix = {"Look for processes of an earlier run on these hosts and end them (pgrep -af train).",
                    "Give each job its own MASTER_PORT or rendezvous id.",
                    "Check RANK and WORLD_SIZE of every process: ranks go from 0 to WORLD_SIZE - 1."};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <variant>
 
 #include "model/connect_problem.h"
 #include "model/event_time.h"
+#include "model/network_address.h"
 #include "rules/init_finding.h"
 #include "rules/words.h"
 
@@ -30,8 +32,10 @@ static ConnectProblem ProblemOf(const std::vector<const Event*>& events) {
   for (const Event* event : events) {
     ConnectProblem problem = ReadConnectProblem(event->text);
     if (problem == ConnectProblem::not_told) problem = ReadConnectProblem(event->As<ConnectFailure>().words);
+    if (problem == ConnectProblem::not_told) problem = ReadConnectProblem(event->As<StoreUnreachable>().last_try);
     if (problem == ConnectProblem::refused) return problem;
-    if (worst == ConnectProblem::not_told || problem == ConnectProblem::no_route)
+    if (worst == ConnectProblem::not_told || problem == ConnectProblem::no_route ||
+        problem == ConnectProblem::host_unreachable)
       worst = problem == ConnectProblem::not_told ? worst : problem;
   }
   return worst;
@@ -41,12 +45,12 @@ static std::vector<std::string> RefusedAdvice(bool store, Library library) {
   if (library == Library::jax)
     return {
         "Look at process 0, which runs the coordinator: its output and its exit status; it has exited, or has not "
-        "started yet.",
+        "started in time.",
         "Compare coordinator_address (JAX_COORDINATOR_ADDRESS) of all processes: the host is up, so the port, or the "
         "host itself, may be the wrong one."};
   std::vector<std::string> advice = {
       "Look at the process that should listen there: its output and its exit status; it has exited, or has not "
-      "started yet.",
+      "started in time.",
       "Check that the address belongs to this run: a file for init_method=file://, a port or a hostfile may be left "
       "over from an earlier run."};
   // NCCL has no part in the rendezvous.
@@ -70,13 +74,19 @@ static std::vector<std::string> NoAnswerAdvice(const std::string& address, Conne
   std::vector<std::string> advice = {
       "Check that the address belongs to the host of rank 0, not to another network or an earlier run "
       "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT)."};
-  if (problem == ConnectProblem::no_route)
-    advice.push_back("From the host that reports it: ip route get, for the address of " + there +
-                     "; the two hosts must share a network, or have a route.");
-  else
+  const std::string host = name.empty() ? "that host" : name;
+  if (problem == ConnectProblem::no_route || problem == ConnectProblem::host_unreachable)
+    advice.push_back("From the host that reports it: ping " + (name.empty() ? "ADDRESS" : name) +
+                     ", and ip route get ADDRESS (the address of " + host +
+                     "); the two hosts must share a network, or have a route.");
+  if (problem == ConnectProblem::host_unreachable)
+    advice.push_back("Look at the firewall of " + host +
+                     " and between the two (iptables -S, nft list ruleset, firewall-cmd --list-all): a rule that "
+                     "rejects gives this error; open the port there.");
+  else if (problem != ConnectProblem::no_route)
     advice.push_back("From the host that reports it: ping, and nc -zv to " + there +
                      "; a firewall or a security group that drops packets looks like this: open the port there.");
-  advice.emplace_back("On that host: does torchrun, or rank 0, run, and does it listen on that port (ss -ltn)?");
+  advice.push_back("On " + host + ": is torchrun (or rank 0) running, and is it listening on that port (ss -ltn)?");
   return advice;
 }
 
@@ -189,12 +199,38 @@ static std::string FailureWords(ConnectProblem problem, int64_t limit_ms) {
   switch (problem) {
     case ConnectProblem::refused: return "the connection is refused, so nothing listens there";
     case ConnectProblem::no_answer: return "the address does not answer";
-    case ConnectProblem::no_route: return "there is no route to that host";
+    case ConnectProblem::host_unreachable:
+      return "'No route to host': the host is down, there is no route to it, or a firewall rejects the connection";
+    case ConnectProblem::no_route: return "the network of that host is unreachable from here";
     case ConnectProblem::no_name: return "the name does not resolve to an address";
     case ConnectProblem::not_told: break;
   }
   if (limit_ms < 1000) return "the connection failed, and the log does not say why";
   return "no connection within " + std::to_string(limit_ms / 1000) + " s";
+}
+
+// "10.9.1.20<39217>" and "10.9.1.20:39217"
+static bool IsSameEndpoint(std::string_view a, std::string_view b) {
+  const auto port = [](std::string_view address) {
+    while (!address.empty() && address.back() == '>') address.remove_suffix(1);
+    return address.substr(address.find_last_of(":<") + 1);
+  };
+  return !a.empty() && !b.empty() && HostPart(a) == HostPart(b) && port(a) == port(b);
+}
+
+// Whoever raised an error of its own because the same address refused it.
+static void AddRefusedRanks(const Case& facts, const std::vector<const Event*>& events, std::vector<Rank>& complaining,
+                            std::vector<EvidenceItem>& evidence) {
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (!life.exception || std::find(complaining.begin(), complaining.end(), rank) != complaining.end()) continue;
+    const auto* peer = std::get_if<RefusingPeer>(&life.exception->As<Raised>().about);
+    if (!peer || std::none_of(events.begin(), events.end(),
+                              [&](const Event* event) { return IsSameEndpoint(TargetOf(*event), peer->address); }))
+      continue;
+    complaining.push_back(rank);
+    if (evidence.size() < 3)
+      evidence.push_back(CiteEvent(*life.exception, RankWords({rank}) + " cannot reach the same address"));
+  }
 }
 
 static RuleAnswer JudgeUnreachable(const Case& facts) {
@@ -215,10 +251,13 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
       return event.rank.known() && earlier->rank == event.rank &&
              (TargetOf(event).empty() || TargetOf(*earlier) == TargetOf(event));
     });
-    if (evidence.size() < 3 && !repeats && !same)
-      evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
+    if (evidence.size() >= 3 || repeats || same) continue;
+    evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
+    if (const auto& told = event.As<StoreUnreachable>(); told.try_line > 0 && evidence.size() < 3)
+      evidence.push_back({SourceRef{event.source.file, told.try_line, 0}, told.last_try, "what its last try ran into"});
   }
   if (evidence.empty()) return answer;
+  AddRefusedRanks(facts, events, complaining, evidence);
   std::sort(complaining.begin(), complaining.end());
   complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
   // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
@@ -317,8 +356,7 @@ const Rule kInitUnreachableRule = {
      "of rank 0's host on all nodes, and rank 0 must have started.",
      "From the host that reports it: ping and nc -zv to the address in the message.",
      "Set NCCL_SOCKET_IFNAME (GLOO_SOCKET_IFNAME for gloo) to the interface that connects the hosts; compare the "
-     "addresses in the 'Bootstrap: Using' "
-     "lines of all hosts.",
+     "addresses in NCCL's Bootstrap lines of all hosts (grep -E 'Bootstrap ?: Using').",
      "Open the ports between the nodes (NCCL uses ephemeral ports)."},
     {"Test the network between all pairs of nodes before long jobs."},
     JudgeUnreachable};

@@ -127,7 +127,7 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
   switch (KillKindOf(kill)) {
     case SchedulerKill::time_limit:
       return {"Ask for more time (" + std::string(words.time) + "), or save checkpoints and continue in a new job.",
-              "If the job should have been done by then: check its steps per second, and whether it stalled."};
+              "If the job should have been done by then: check its step time, and whether it stalled."};
     case SchedulerKill::limit:
       return {
           "Ask for a higher limit, or start fewer threads and processes: data loader workers, OMP_NUM_THREADS, "
@@ -213,6 +213,18 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
     }
 }
 
+// A job that printed a step just before its limit had too little time, and did not stall.
+void AddLastProgress(const Case& facts, const Event& kill, Finding& finding) {
+  const Event* last = ProgressShortlyBefore(facts, kill);
+  if (!last) return;
+  const int64_t step = last->As<Progress>().step;
+  const std::string age = std::to_string((kill.wall_ns - last->wall_ns) / 1'000'000'000);
+  finding.headline += "; its last progress line" + (step >= 0 ? " (step " + std::to_string(step) + ")" : "") + " is " +
+                      age + " s older, so it was most likely still running";
+  finding.evidence.push_back(CiteEvent(*last, "the last progress line"));
+  finding.fix.back() = "If the job should have been done by then: check its step time.";
+}
+
 // Each rank's traceback shows where Ctrl-C met it. One that was elsewhere while the others had a collective under way
 // is what they waited for, if the job had stopped before.
 void AddWhereInterrupted(const Case& facts, const Event& kill, Finding& finding) {
@@ -291,7 +303,10 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   finding.group = GroupIndex::none;
   finding.headline = KillWords(facts.incident, *kill);
   finding.fix = KillAdvice(facts.incident, *kill);
-  if (KillKindOf(*kill) == SchedulerKill::time_limit) AddWhoWaited(facts, *kill, finding);
+  if (KillKindOf(*kill) == SchedulerKill::time_limit) {
+    AddLastProgress(facts, *kill, finding);
+    AddWhoWaited(facts, *kill, finding);
+  }
   if (IsInterrupt(*kill)) AddWhereInterrupted(facts, *kill, finding);
   const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {

@@ -15,6 +15,7 @@ std::string_view LibraryName(Library library) {
     case Library::mpi: return "MPI";
     case Library::neuron: return "Neuron's collectives";
     case Library::nvshmem: return "NVSHMEM";
+    case Library::other: return "the collective library";
     case Library::server:
     case Library::not_told: break;
   }
@@ -140,6 +141,7 @@ std::string LibraryCapture(Library library) {
     case Library::neuron: return "the output of every process with NEURON_RT_LOG_LEVEL=INFO";
     case Library::paddle: return "the log of every trainer (log/workerlog.N), and the kernel log (dmesg -T)";
     case Library::nvshmem: return "the output of every rank with NVSHMEM_DEBUG=INFO";
+    case Library::other: return "the output of every rank, with the log of its collective library";
     case Library::server:
     case Library::not_told: break;
   }

@@ -254,18 +254,19 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   finding.operation = OperationRef{sample->op, sample->seq, -1};
   const auto& report = sample->As<MismatchReport>();
   if (report.by_horovod) finding.status = Status::crash, finding.confidence = Confidence::certain;
-  finding.headline = (finding.ranks.empty() && finding.affected_ranks.empty() ? "ranks disagree"
-                      : finding.ranks.empty() && finding.affected_ranks.size() == 1
-                          ? RankWords(finding.affected_ranks) + " and its peers disagree"
-                      : finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
-                                              : RankWords(finding.ranks) + " disagrees with its peers") +
-                     " about the " +
-                     std::string(aspect == CallAspect::size   ? "shape"
-                                 : aspect == CallAspect::type ? "data type"
-                                                              : "operation") +
-                     (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
-                     (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") + SidesOfCheck(report) + "; " +
-                     (report.by_horovod ? "Horovod's" : "PyTorch's DETAIL") + " check stopped the job";
+  finding.headline =
+      (finding.ranks.empty() && finding.affected_ranks.empty() ? "ranks disagree"
+       : finding.ranks.empty() && finding.affected_ranks.size() == 1
+           ? RankWords(finding.affected_ranks) + " and its peers disagree"
+       : finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
+                               : RankWords(finding.ranks) + " disagrees with its peers") +
+      " about the " +
+      std::string(aspect == CallAspect::size   ? "shape"
+                  : aspect == CallAspect::type ? "data type"
+                                               : "operation") +
+      (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
+      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") + SidesOfCheck(report) + "; " +
+      (report.by_horovod ? std::string("Horovod's check stopped the job") : std::string(kStoppedByCheck));
   const bool horovod = report.aspect == "tensor";
   finding.fix = {
       "Find the branch that makes ranks call different things: compare what each rank does at this point (its "

@@ -221,12 +221,17 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
         "On that host and inside the container: fi_info -p efa, ls /dev/infiniband, ulimit -l, and dmesg -T | grep "
         "-iE 'efa|infiniband'.",
         "Look for other processes that hold the device: an adapter has a limited number of domains and queues."};
-  if (IsWarning(lead, "ucx-failed"))
-    return {
-        "Look at the peer's output: a process that has ended gives the same error on its peers.",
-        "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
-        "If both are healthy and the fabric is only slow to answer: raise UCX_RC_TIMEOUT. UCX_RC_RETRY_COUNT cannot be "
-        "raised: it is 7 by default, which is the most that InfiniBand allows."};
+  if (IsWarning(lead, "ucx-failed")) {
+    const auto& told = lead.As<Warning>();
+    const std::string lid = std::to_string(told.peer_lid), kind = told.dynamic ? "UCX_DC_MLX5_" : "UCX_RC_";
+    return {(told.peer_lid > 0 ? "Find the peer's host: it has the port with LID " + lid + " (saquery " + lid +
+                                     ", or ibnetdiscover). Look at its output"
+                               : std::string("Look at the peer's output")) +
+                ": a process that has ended gives the same error on its peers.",
+            "Check the adapters of both hosts (ibstat, rdma link, perfquery), then measure between them: ib_write_bw.",
+            "If both are healthy and the fabric is only slow to answer: raise " + kind + "TIMEOUT. " + kind +
+                "RETRY_COUNT cannot be raised: it is 7 by default, which is the most that InfiniBand allows."};
+  }
   if (IsWarning(lead, "transfer-failed"))
     return {"Look at the peer's output: a process that has ended gives the same error on its peers.",
             "Test the two adapters that the line names (local_nic, peer_nic) against each other: ib_write_bw -d DEVICE "

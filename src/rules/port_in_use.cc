@@ -36,14 +36,16 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
                      (rank0 ? " for the store of the rendezvous" : HostUnknownWords(told));
   const std::string number = port > 0 ? std::to_string(port) : "PORT";
   finding.fix = {(rank0 ? "On the host that MASTER_ADDR names, find" : "On that host find") +
-                     (" what holds it: ss -ltnp 'sport = :" + number + "'; end what an earlier run left over.") +
+                     (" what holds it, and whose it is: ss -ltnp 'sport = :" + number +
+                      "', ps -o user,lstart,args -p PID. If an earlier run of your own left it over, end it; if it is "
+                      "another user's, or a job that runs, leave it and take another port.") +
                      (of_spawn ? " If the program itself listens there (a server, a dashboard), give that one another "
                                  "port."
                                : ""),
                  of_spawn ? "Choose another port: MASTER_PORT, or the port in init_method."
                           : "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, "
                             "or --rdzv-endpoint=HOST:0 on one node.",
-                 "Two jobs on one host need two ports: derive it from the job's id."};
+                 "Each job on a host needs a port of its own: derive it from the job id."};
   if (const auto steps = LibraryPortSteps(told.events.front()->library); !steps.empty()) {
     finding.fix.resize(1);
     finding.fix.insert(finding.fix.end(), steps.begin(), steps.end());
@@ -68,11 +70,12 @@ const Rule kPortInUseRule = {
     "Refused connections mean the reverse: nothing listens. 'Cannot assign requested address' means that the address "
     "is "
     "not one of this host. A warning about [::] alone is harmless where IPv6 is off.",
-    {"On that host find what holds it: ss -ltnp 'sport = :PORT'; end what an earlier run left over.",
+    {"On that host find what holds it, and whose it is: ss -ltnp 'sport = :PORT', ps -o user,lstart,args -p PID. "
+     "End it only if an earlier run of your own left it over.",
      "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
      "--rdzv-endpoint=HOST:0 "
      "on one node.",
-     "Two jobs on one host need two ports: derive it from the job's id."},
+     "Each job on a host needs a port of its own: derive it from the job id."},
     {"Do not use a fixed port in job scripts that may share a host.",
      "Make sure that the processes of a job are gone when it ends."},
     JudgePortInUse};

@@ -37,6 +37,7 @@ struct DeviceUsers {
 DeviceUsers FindDeviceUsers(const Incident& incident) {
   DeviceUsers users;
   for (const Event& event : incident.events) {
+    if (event.Means(Meaning::in_prose)) continue;
     if (event.kind == EventKind::device_found || event.kind == EventKind::interface_used) {
       const std::string& name = event.As<NetworkDevice>().name;
       users.listed |= event.kind == EventKind::device_found;

@@ -253,8 +253,8 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
     const std::string peer = coordinator ? "process 0" : address.empty() ? "the peer" : "the process at " + address;
     finding.fix = {"Look at what " + peer + " printed at that time, and how it ended.",
-                   "The launcher's output tells how each process ended; dmesg -T on that host shows kills for lack of "
-                   "memory, segfaults and Xid lines.",
+                   "The launcher's output tells how each process ended; dmesg -T on that host shows OOM "
+                   "kills, segfaults and Xid errors.",
                    "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
     if (daemon)
       finding.fix = {"Look at " + (address.empty() ? "the other node" : address) +
@@ -383,9 +383,9 @@ const Rule kRankDeadRule = {
     "A process of the job is gone",
     "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log, black "
     "boxes",
-    "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no dump; peers that talk to "
-    "it "
-    "over sockets log a closed connection, peers on the same host notice nothing and wait.",
+    "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no flight "
+    "record; peers that talk to it over sockets log a closed connection, peers on the same host notice nothing and "
+    "wait.",
     "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a cause of its "
     "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly "
     "consequences: the watchdog's and the launcher's cleanup.",

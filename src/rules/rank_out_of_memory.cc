@@ -238,7 +238,7 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
   }
   finding.fix = GpuMemorySteps(memory_case);
   if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit())
-    finding.fix.insert(finding.fix.begin(), "Look at " + place + " first: is so large a tensor meant to be there?");
+    finding.fix.insert(finding.fix.begin(), "Look at " + place + " first: should this tensor really be that large?");
 }
 
 static RuleAnswer JudgeOutOfMemory(const Case& facts) {

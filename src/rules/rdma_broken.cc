@@ -86,9 +86,9 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault, Library library) {
     case RdmaFault::locked_memory:
       return {
           "Raise the limit where the job starts: ulimit -l unlimited; /etc/security/limits.conf; "
-          "LimitMEMLOCK=infinity in the unit of slurmd, containerd or docker; --ulimit memlock=-1 for a container.",
-          "Containers also need the capability IPC_LOCK.",
-          "Check inside the job itself, not in a login shell: the scheduler passes on limits of its own."};
+          "LimitMEMLOCK=infinity in the unit of slurmd, containerd or docker.",
+          "Containers: docker run --ulimit memlock=-1 --cap-add IPC_LOCK, in Kubernetes the capability IPC_LOCK; "
+          "Singularity and Apptainer have the limit of the shell or daemon that starts them."};
     case RdmaFault::gpu_memory:
       return {
           "On that host: lsmod | grep peermem; modprobe nvidia_peermem (or use DMA-BUF: open driver, Linux 5.12 or "
@@ -153,6 +153,9 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   finding.headline = RdmaFaultWords(fault, *lead, limit) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
   finding.fix = RdmaAdvice(fault, lead->library);
   if (fault == RdmaFault::locked_memory && !limit)
+    finding.fix.emplace_back(
+        "Check inside the job itself, not in a login shell: the scheduler passes on limits of its own.");
+  if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.push_back(
         "If ulimit -l is unlimited inside the job: dmesg -T | grep -iE 'mlx5|peermem|iommu|dmar' on that host, and "
         "NCCL_NET_GDR_LEVEL=LOC to see whether only GPU memory is refused.");
@@ -171,8 +174,9 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
     finding.explanation =
         "UCX cannot use this adapter. It ends the job, or goes on over another adapter or over TCP, which is slower.";
   }
-  // All hosts are set up alike, and all report it: nobody is the odd one.
-  if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
+  // All hosts are set up alike, and all that are seen report it: nobody is the odd one.
+  if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() &&
+      (finding.ranks.size() > 1 || !facts.incident.world_told))
     finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
   AskWhichRank(told, answer);
   answer.findings.push_back(std::move(finding));

@@ -49,4 +49,14 @@ const SchedulerWords& WordsOfScheduler(const Incident& incident, const Event& ki
   return kOfAny;
 }
 
+const Event* ProgressShortlyBefore(const Case& facts, const Event& kill) {
+  if (kill.wall_ns == kNoTime || facts.analyses.end.kind == JobEnding::hung) return nullptr;
+  const Event* last = nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::progress && event.wall_ns != kNoTime && event.wall_ns <= kill.wall_ns &&
+        (!last || event.wall_ns >= last->wall_ns))
+      last = &event;
+  return last && kill.wall_ns - last->wall_ns <= facts.incident.patience.moved_ns ? last : nullptr;
+}
+
 }  // namespace tacet

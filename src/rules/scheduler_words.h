@@ -18,4 +18,8 @@ struct SchedulerWords {
 // Of the scheduler that tells of this end or, where it does not say who it is, of another one.
 const SchedulerWords& WordsOfScheduler(const Incident& incident, const Event& kill);
 
+// The last line of progress before the job was ended, where the times of both are known and it is so young that the
+// job was most likely still running; nullptr: not told, or it hung before.
+const Event* ProgressShortlyBefore(const Case& facts, const Event& kill);
+
 }  // namespace tacet

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rules/hang_capture.h"
+#include "rules/shape_report.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -76,7 +77,7 @@ void JudgeSequenceReports(const Case& facts, bool skipped, std::string_view caus
     finding.operation.reset();  // each is at another one
     finding.confidence = Confidence::possible;
     finding.headline = "ranks are not at the same collective: " + PlacesWords(reports) +
-                       "; which of them left one out, or added one, is unknown; PyTorch's DETAIL check stopped the job";
+                       "; which of them left one out, or added one, is unknown; " + std::string(kStoppedByCheck);
     for (const auto& [rank, number] : reports.numbers) finding.affected_ranks.push_back(rank);
   } else {
     const Rank odd = reports.odd.front();
@@ -91,8 +92,8 @@ void JudgeSequenceReports(const Case& facts, bool skipped, std::string_view caus
     finding.confidence = Confidence::likely;
     finding.ranks = reports.odd;
     finding.headline = RankWords(reports.odd) + (skipped ? " left out a collective" : " issued a collective too many") +
-                       ": it is at " + CallAt(sample, own) + ", its peers at #" + std::to_string(peers) +
-                       "; PyTorch's DETAIL check stopped the job";
+                       ": it is at " + CallAt(sample, own) + ", its peers at #" + std::to_string(peers) + "; " +
+                       std::string(kStoppedByCheck);
   }
   finding.evidence.push_back(CiteEvent(sample, "PyTorch compared the sequence numbers of the ranks' calls"));
   finding.evidence.back().excerpt.clear();  // the headline tells the numbers

@@ -54,6 +54,21 @@ std::string PlaceOfErrors(const Case& facts, const std::vector<Rank>& ranks) {
   return common;
 }
 
+// Of two ranks neither is the odd one, but what each of them called is known.
+void TellTwoOperations(const Case& facts, const Event& sample, const std::vector<ShapeSide>& sides, Finding& finding) {
+  const auto called = [&](const ShapeSide& side) {
+    const std::string place = PlaceOfErrors(facts, side.ranks);
+    return RankWords(side.ranks) + " called " + std::string(Name(ParseOpKind(side.shape))) +
+           (place.empty() ? "" : " in " + place);
+  };
+  if (ParseOpKind(sides[0].shape) == OpKind::unknown || ParseOpKind(sides[1].shape) == OpKind::unknown) return;
+  finding.status = Status::crash;
+  finding.confidence = Confidence::certain;
+  finding.headline = called(sides[0]) + " where " + called(sides[1]) +
+                     (sample.seq >= 0 ? " (#" + std::to_string(sample.seq) + ")" : "") + "; " +
+                     std::string(kStoppedByCheck);
+}
+
 }  // namespace
 
 std::vector<std::string> UnequalSizeSteps(std::string look) {
@@ -68,7 +83,10 @@ std::vector<std::string> UnequalSizeSteps(std::string look) {
 
 void TellReportedOperations(const Case& facts, const Event& sample, Finding& finding) {
   const std::vector<ShapeSide> sides = ReportedSides(facts.incident, sample, "op");
-  if (sides.size() != 2 || sample.seq < 0 || finding.ranks != sides[1].ranks) return;
+  if (sides.size() != 2) return;
+  if (finding.ranks.empty() && sides[0].ranks.size() == 1 && sides[1].ranks.size() == 1)
+    return TellTwoOperations(facts, sample, sides, finding);
+  if (sample.seq < 0 || finding.ranks != sides[1].ranks) return;
   const OpKind odd = ParseOpKind(sides[1].shape), usual = ParseOpKind(sides[0].shape);
   if (odd == OpKind::unknown || usual == OpKind::unknown) return;
   finding.operation = OperationRef{odd, sample.seq, -1};
@@ -76,7 +94,7 @@ void TellReportedOperations(const Case& facts, const Event& sample, Finding& fin
   finding.headline = RankWords(finding.ranks) + " called " + std::string(Name(odd)) + " at #" +
                      std::to_string(sample.seq) + (place.empty() ? "" : " in " + place) + ", where " +
                      RankWords(sides[0].ranks) + " called " + std::string(Name(usual)) +
-                     (usual_place.empty() ? "" : " in " + usual_place) + "; PyTorch's DETAIL check stopped the job";
+                     (usual_place.empty() ? "" : " in " + usual_place) + "; " + std::string(kStoppedByCheck);
   if (!place.empty())
     finding.fix = {
         "Look at " + place + ": let all ranks of the group call " + std::string(Name(odd)) + " there, or none.",
@@ -91,7 +109,7 @@ void TellReportedShapes(const Case& facts, const Event& sample, Finding& finding
   for (const ShapeSide& side : sides) told += side.ranks.size();
   const std::string call = (sample.op == OpKind::unknown ? std::string("a collective") : std::string(Name(sample.op))) +
                            (sample.seq >= 0 ? " #" + std::to_string(sample.seq) : "");
-  const std::string check = "; PyTorch's DETAIL check stopped the job";
+  const std::string check = "; " + std::string(kStoppedByCheck);
   if (told < kFewestForAMajority || sides[0].ranks.size() * 2 <= told) {
     finding.headline = "ranks pass different shapes to " + call + ": ";
     for (size_t i = 0; i < std::min<size_t>(sides.size(), 4); ++i) {

@@ -8,6 +8,9 @@
 
 namespace tacet {
 
+inline constexpr std::string_view kStoppedByCheck =
+    "PyTorch's check of the calls (TORCH_DISTRIBUTED_DEBUG=DETAIL) stopped the job";
+
 // Against sizes that differ between ranks: mostly they follow the batch.
 std::vector<std::string> UnequalSizeSteps(std::string look);
 

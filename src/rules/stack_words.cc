@@ -44,10 +44,8 @@ std::string ErrandWords(const StackReading& one) {
     case Kind::none: return "";
     case Kind::next_batch: return " for the next batch of its data loader";
     case Kind::queue:
-      // A thread beside the main one says nothing of what the process waits for.
       return std::string(" for another process to fill a queue, as a thread of a data loader waits for its workers") +
-             (one.thread && one.thread->is_main ? ": this is not a wait for other ranks"
-                                                : "; its main thread is not shown");
+             (one.thread && one.thread->is_main ? ": this is not a wait for other ranks" : "");
     case Kind::driver_lock:
       return " for a lock in the driver while it launches work" +
              (one.call.starts_with(one.errand.call) ? "" : " (" + one.errand.call + ")") +
@@ -80,7 +78,10 @@ StackPlace WordsOf(const StackReading& one) {
     // A launch names its own call; the frame below it is the driver's.
     const bool named = one.errand.kind == StackErrand::Kind::kernel_launch;
     const std::string frame = named || place.empty() ? "" : " (" + InBrackets(place) + ")";
-    return {" waits" + errand + frame, " wait" + errand + frame};
+    // A thread beside the main one says nothing of what the process waits for.
+    const bool beside = one.errand.kind == StackErrand::Kind::queue && !(one.thread && one.thread->is_main);
+    return {" waits" + errand + frame + (beside ? "; its main thread is not shown" : ""),
+            " wait" + errand + frame + (beside ? "; their main threads are not shown" : "")};
   }
   if (inside) place = one.call + ", called from " + one.where;
   // That a collective is communication goes without saying.

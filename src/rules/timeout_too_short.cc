@@ -4,6 +4,7 @@
 #include "rules/message_words.h"
 #include "rules/milestone_words.h"
 #include "rules/rule.h"
+#include "rules/scheduler_words.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -127,7 +128,7 @@ static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
   if (JudgeRankAtWork(facts, answer)) return answer;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::job_time_limit) {
+    if (event.kind == EventKind::job_time_limit && !ProgressShortlyBefore(facts, event)) {
       answer.open.push_back({"Was the job stalled, or was the scheduler's time limit too short for it?",
                              "stacks of all ranks (py-spy dump), taken shortly before the scheduler's limit, or "
                              "flight records"});

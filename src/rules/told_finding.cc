@@ -113,23 +113,27 @@ std::string OutputOfRank(const Incident& incident, const Event& event) {
     return "the rank of each process, printed together with its pid at the start; Ray keeps the output of this one in "
            "/tmp/ray/session_latest/logs/worker-*-" +
            std::to_string(pid) + ".out and .err";
+  return RankOutputs(event.library);
+}
+
+std::string RankOutputs(Library library) {
+  if (library == Library::mpi) return "the output with the rank before each line (mpirun --tag-output, srun --label)";
+  if (library == Library::paddle) return "the log of every trainer (log/workerlog.N)";
   return "the output of each rank in a file of its own (torchrun --redirects 3, srun --output=%t.log)";
 }
 
 void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {
   if (told.ranks.empty() && told.hosts.empty())
-    answer.open.push_back({"Which host was it?",
-                           "the output of each rank in a file of its own (torchrun --redirects 3, srun "
-                           "--output=%t.log), and the name of its host (hostname)"});
+    answer.open.push_back(
+        {"Which host was it?", RankOutputs(told.events.empty() ? Library::not_told : told.events.front()->library) +
+                                   ", and the name of its host (hostname)"});
 }
 
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer) {
   if (!told.ranks.empty()) return;
-  const bool mpi = !told.events.empty() && told.events.front()->library == Library::mpi;
+  const Library library = told.events.empty() ? Library::not_told : told.events.front()->library;
   answer.open.push_back(
-      {"Which rank was it?", mpi ? "the output with the rank before each line (mpirun --tag-output, srun --label)"
-                                 : "the output of each rank in a file of its own (torchrun --redirects 3, srun "
-                                   "--output=%t.log), or NCCL logs with INIT lines"});
+      {"Which rank was it?", RankOutputs(library) + (library == Library::mpi ? "" : ", or NCCL logs with INIT lines")});
 }
 
 Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents& told, std::string_view says) {

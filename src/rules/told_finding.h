@@ -54,6 +54,8 @@ Finding ToldFinding(const Case& facts, std::string_view cause, const ToldEvents&
 // What tells whose line it is, by the launcher that the line shows: "the output of each rank by itself (torchrun
 // --redirects 3, srun --output=%t.log)".
 std::string OutputOfRank(const Incident& incident, const Event& event);
+// How the launcher of this library keeps the ranks' outputs apart.
+std::string RankOutputs(Library library);
 
 // Asks which rank it was, where nothing tells.
 void AskWhichRank(const ToldEvents& told, RuleAnswer& answer);

@@ -295,7 +295,7 @@ TEST(ToldTrouble, AJobThatIsSaidToBeSlowIsNotHealthy) {
   EXPECT_EQ(verdict.status, Status::slow);
   EXPECT_EQ(verdict.confidence, Confidence::possible);
   EXPECT_TRUE(verdict.ranks.empty());
-  EXPECT_TRUE(SaysSo(verdict.headline, "the text around the log says that it is slow")) << verdict.headline;
+  EXPECT_TRUE(SaysSo(verdict.headline, "the text around the log says that the job is slow")) << verdict.headline;
   ASSERT_FALSE(verdict.findings.empty());
   EXPECT_EQ(verdict.findings[0].evidence[0].says, "said in the text around the log");
 }

@@ -16,6 +16,16 @@ namespace {
 
 constexpr size_t kMostOfNote = 2;  // lines of a note that are cited with it
 
+// Between two pauses nothing is slow: what happens at each of them is looked for.
+std::vector<std::string> StepsOfPauses(const ToldPlace& told) {
+  const std::string every = std::to_string(told.every) + " " + told.steps;
+  return {"Look for what the program does once in " + every +
+              ": logging, evaluation, a checkpoint, gradient accumulation, the prefetching of the data loader.",
+          "Record at least " + std::to_string(told.every + 1) +
+              " steps in a row on all ranks with torch.profiler, so that a pause is among them, and read the traces "
+              "with tacet profile."};
+}
+
 std::vector<std::string> StepsOfSlowness(const Incident& incident) {
   if (!incident.benchmark_runs.empty())
     return {
@@ -71,7 +81,8 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
   finding.confidence = Confidence::possible;
   finding.explanation = "The lines show no fault; that something is wrong is said in the text around them.";
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
-  finding.fix = slow ? StepsOfSlowness(facts.incident) : StepsOfAStop();
+  const ToldPlace& pauses = slow ? slow->As<ToldPlace>() : kEmptyDetail<ToldPlace>;
+  finding.fix = pauses.every > 0 ? StepsOfPauses(pauses) : slow ? StepsOfSlowness(facts.incident) : StepsOfAStop();
   TakeNote(diagnosis, finding);
   diagnosis.status = finding.status;
   diagnosis.confidence = finding.confidence;
@@ -83,9 +94,12 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.headline = "there is no log here; the text says that the job is slow";
   else
     diagnosis.headline +=
-        slow ? "; the text around the log says that it is slow"
-             : "; the text around the log says that it stops; the lines do not show whether it ended or "
-               "hangs";
+        pauses.every > 0 ? "; the text around the log says that the job pauses once in " +
+                               std::to_string(pauses.every) + " " + pauses.steps
+        : slow ? std::string("; the text around the log says that the job is slow")
+               : std::string(
+                     "; the text around the log says that the job stops; the lines do not show whether it "
+                     "ended or hangs");
   finding.headline = diagnosis.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }

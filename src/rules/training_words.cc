@@ -42,7 +42,9 @@ std::string PaceRange(const TrainingRecord& record) {
     std::snprintf(text, sizeof text, "%.4g", high);
   else
     std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
-  if (!steps) return "The rate is " + std::string(text) + " " + record.unit + "s per second.";
+  if (!steps)
+    return "The rate is " + std::string(text) + " " + record.unit + "s per second" +
+           (record.per_gpu ? " on each GPU." : ".");
   return "A step takes " + std::string(text) + (small ? " ms." : " s.");
 }
 

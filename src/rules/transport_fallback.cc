@@ -23,6 +23,7 @@ struct NetworkChoice {
   ToldEvents staged;       // a connection over InfiniBand without GPUDirect
   ToldEvents direct_off;   // NCCL says that GPUDirect is off for an adapter
   bool direct_on = false;
+  const Event* told_fast = nullptr;  // whoever pasted the log says that the hosts have fast adapters
 };
 
 bool IsConnectionOverIb(const Event& event) { return event.Means(Meaning::over_infiniband); }
@@ -31,7 +32,9 @@ NetworkChoice ReadChoices(const Case& facts) {
   NetworkChoice choice;
   std::set<uint32_t> fast_processes, direct_processes;
   for (const Event& event : facts.incident.events) {
-    if (event.kind == EventKind::device_found)
+    if (event.kind == EventKind::device_found && event.Means(Meaning::in_prose))
+      choice.told_fast = &event;
+    else if (event.kind == EventKind::device_found)
       TakeTold(facts, event, choice.fast), fast_processes.insert(event.speaker);
     if (event.kind == EventKind::no_device && event.As<NetworkName>().name == "IB") TakeTold(facts, event, choice.none);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "ibverbs-missing")
@@ -222,6 +225,28 @@ Finding NoProviderFinding(const NetworkChoice& choice) {
   return finding;
 }
 
+// The adapters are there by the word of whoever knows the hosts, and NCCL does not find them.
+Finding UnseenAdaptersFinding(const NetworkChoice& choice) {
+  const ToldEvents& none = choice.none ? choice.none : choice.no_library;
+  Finding finding = FallbackFinding({});
+  finding.status = Status::slow;  // whoever tells it looks at a job that runs, and knows what it could use
+  finding.confidence = Confidence::likely;
+  finding.headline = "NCCL uses TCP sockets: it finds no InfiniBand device (" + TellerWords(none) +
+                     "), although the hosts have " + choice.told_fast->As<NetworkDevice>().name +
+                     ", as the text around the log says";
+  finding.evidence.push_back({choice.told_fast->source, choice.told_fast->text, "said in the text around the log"});
+  finding.evidence.push_back(
+      CiteEvent(*none.events.front(), choice.none ? "NCCL finds no InfiniBand device" : "libibverbs cannot be opened"));
+  finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+  finding.fix = {
+      "On each host, and inside the container where the job runs in one: ibv_devinfo. If it lists the adapters on the "
+      "host only, give the container /dev/infiniband and the capability IPC_LOCK, and install rdma-core (libibverbs).",
+      "If it lists them in the job, too: see whether a port is ACTIVE, and whether NCCL_IB_HCA or NCCL_IB_DISABLE "
+      "exclude them.",
+      "Then NCCL_DEBUG=INFO must show 'NET/IB : Using' and 'Using network IB'."};
+  return finding;
+}
+
 }  // namespace
 
 // Every process that is seen is on one host, by its name: NCCL counts nodes by NCCL_HOSTID, which may be set otherwise.
@@ -288,6 +313,10 @@ static RuleAnswer JudgeFallback(const Case& facts) {
       return answer;
     if (!splitters.empty()) {
       answer.findings.push_back(SplitHostFinding(facts, choice.socket, splitters));
+      return answer;
+    }
+    if (choice.told_fast && (choice.none || choice.no_library) && !one_host) {
+      answer.findings.push_back(UnseenAdaptersFinding(choice));
       return answer;
     }
     finding = FallbackFinding({});

@@ -150,8 +150,9 @@ Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   if (const Event* setting = FindSetting(facts, choice)) {
     finding.evidence.push_back(CiteEvent(*setting, "the setting that forces it"));
     const auto& [name, value] = setting->As<EnvironmentSetting>();
-    finding.fix = {"Unset " + name + "=" + value +
-                   ", or name the interface that connects the hosts "
+    const std::string host = SubjectOf(facts.incident, *setting).host;
+    finding.fix = {"Unset " + name + " (now " + value + (host.empty() ? "" : ", seen on " + host) +
+                   "), or name the interface that connects the hosts "
                    "(ip -br addr; ip route get ADDRESS)."};
   }
   return finding;
@@ -245,14 +246,15 @@ const Rule kWrongInterfaceRule = {
     "Each process tells the others at which address it listens. Here only its own host, or its own network segment, "
     "can reach that address: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a "
     "tunnel. Peers on other hosts are refused, find no route, or connect to themselves.",
-    "On one host all of these work: then the peer's process is gone, or has not started yet. An ordinary address that "
-    "does not answer points to a firewall, a route, or a dead peer.",
+    "Within one host all of these addresses work; if a connection fails there, the peer's process is gone or has not "
+    "started yet. An ordinary address that does not answer points to a firewall, a route, or a dead peer.",
     {"Set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface that connects the hosts, or exclude the others: "
      "NCCL_SOCKET_IFNAME=^lo,docker,br-,virbr,veth,cni.",
+     "Open MPI: mpirun --mca btl_tcp_if_include INTERFACE --mca oob_tcp_if_include INTERFACE; UCX: UCX_NET_DEVICES.",
      "On each host: ip -br addr, and ip route get ADDRESS for the address of another host.",
      "Containers: use the host's network (--network=host), or an overlay that all hosts share."},
     {"Set NCCL_SOCKET_IFNAME in the image or in /etc/nccl.conf of all hosts.",
-     "Compare the 'Bootstrap: Using' lines of all hosts before long jobs."},
+     "Compare NCCL's Bootstrap lines of all hosts (grep -E 'Bootstrap ?: Using') before long jobs."},
     JudgeWrongInterface};
 
 }  // namespace tacet

@@ -14,7 +14,8 @@ struct RankEvidence {
   std::optional<Rank> task_number;      // srun's or mpirun's number, where each process has its own
   std::optional<Rank> in_file_name;     // only where the file has one process
   bool name_says_rank = false;          // "nccl_rank3.log"; the 3 of "node3.log" may number anything
-  // "[Proxy Service 2] Failed to execute ...": the rank in the communicator, or in the one it was split from.
+  // "[Proxy Service 2] Failed to execute ...", "Channel 00 : 3[b1000] -> 2[1a000] [receive]": the rank in the
+  // communicator, or in the one it was split from.
   std::optional<Rank> by_proxy;
   int32_t comm_rank = -1;  // in its largest communicator, as init lines tell it; kSeveral: in several, unlike
   int32_t comm_size = -1;

@@ -59,7 +59,8 @@ class NcclLogImport {
     uint32_t process = 0;
     std::vector<Call> calls, api_calls;
     bool tells_finish = false;
-    int32_t proxy_rank = -1;  // as its proxy thread names it; RankEvidence::kSeveral where it names several
+    // As its proxy thread and the connections that it prints name it; RankEvidence::kSeveral where they name several.
+    int32_t proxy_rank = -1;
     SourceRef last_end;  // where its last communicator ended
     int64_t last_end_wall_ns = kNoTime;
   };
@@ -98,6 +99,7 @@ class NcclLogImport {
   Use ReadConnection(const NcclLogLine& line);
   Use TakeConnection(const NcclLogLine& line, const NcclConnectionLines& lines);
   Use ReadPropagation(const NcclLogLine& line);
+  void NotePlace(int64_t rank, uint32_t speaker);
   void NoteProxyRank(const NcclLogLine& line, uint32_t speaker);
   Use ReadWarning(const NcclLogLine& line, bool at_info_level);
   void SettleError(Process& process, bool harmless);
@@ -130,6 +132,7 @@ class NcclLogImport {
   void AssumePlaces();
   void NameLargestCommunicators();
   void SettleRanks();
+  void PlaceLastProcess(int32_t world);
   void FillGroups();
   void TellFinishedProcesses();
   void MakeStreams();

@@ -191,6 +191,10 @@ NcclLogImport::Use NcclLogImport::TakeConnection(const NcclLogLine& line, const 
   Process& process = ProcessOf(line);
   const uint32_t index = process.comm;
   channels_.TakeConnection(line, connection, lines.channels, index);
+  // The receiver prints "[receive]", the sender all else.
+  if (index == CommunicatorTable::kNone)
+    NotePlace(connection.direction == NcclConnection::Direction::receive ? connection.to : connection.from,
+              SpeakerOf(line));
   // The channels hold every connection; as events a few of each kind are enough.
   const bool each_pair = process.transports_told < kTransportsTold;
   uint64_t key = MixHash(channels_.ClassOf(connection.via),
@@ -281,6 +285,10 @@ void NcclLogImport::NoteProxyRank(const NcclLogLine& line, uint32_t speaker) {
   int64_t rank = -1;
   if (!TakeLiteral(rest, "[Proxy Service ") || !TakeNumber(rest, &rank) || !rest.starts_with("] Failed to execute"))
     return;
+  NotePlace(rank, speaker);
+}
+
+void NcclLogImport::NotePlace(int64_t rank, uint32_t speaker) {
   int32_t& known = voices_[speaker].proxy_rank;
   if (rank < 0 || rank > INT32_MAX || (known != -1 && known != rank))
     known = RankEvidence::kSeveral;

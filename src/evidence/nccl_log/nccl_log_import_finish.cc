@@ -141,6 +141,30 @@ void NcclLogImport::SettleRanks() {
                 {},
                 "name the files by global rank, or capture the line that initializes the job's largest communicator");
   }
+  PlaceLastProcess(largest);
+}
+
+// As many processes as the job has ranks, and all but one are known: that one is the rank that is left. One that was
+// started again would be of the same host and device as another.
+void NcclLogImport::PlaceLastProcess(int32_t world) {
+  std::vector<bool> taken(out_.speakers.size(), false);
+  uint32_t left = kNobody;
+  if (world < 2 || static_cast<size_t>(world) != out_.speakers.size()) return;
+  for (uint32_t s = 0; s < out_.speakers.size(); ++s) {
+    const Rank rank = out_.speakers[s].rank;
+    if (!rank.known() && left != kNobody) return;
+    if (!rank.known()) left = s;
+    if (!rank.known()) continue;
+    if (rank.value >= world || taken[static_cast<size_t>(rank.value)]) return;
+    taken[static_cast<size_t>(rank.value)] = true;
+  }
+  if (left == kNobody || out_.speakers[left].host.empty()) return;
+  const auto writer = [&](uint32_t speaker) -> const NcclWriter& { return writers_.all()[voices_[speaker].process]; };
+  for (uint32_t s = 0; s < out_.speakers.size(); ++s)
+    if (s != left && writer(s).host == writer(left).host && writer(s).device == writer(left).device) return;
+  const auto rank = std::find(taken.begin(), taken.end(), false) - taken.begin();
+  out_.speakers[left].rank = Rank{static_cast<int32_t>(rank)};
+  out_.speakers[left].rank_certainty = Certainty::assumed;
 }
 
 void NcclLogImport::FinishChannels() {

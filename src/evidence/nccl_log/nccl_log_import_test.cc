@@ -493,6 +493,32 @@ TEST(NcclLogEvents, FoldsTheChannelsOfAConnection) {
   EXPECT_EQ(transports[1]->As<PairTransport>().direction, TransportDirection::receive);
 }
 
+TEST(NcclLogIdentity, ConnectionsNameTheRankThatPrintsThem) {
+  const std::string text = Line("Channel 00 : 3[b1000] -> 0[1a000] [receive] via NET/IB/0/GDRDMA") +
+                           Line("Channel 00 : 0[1a000] -> 1[1b000] via P2P/IPC");
+  const Fragment fragment = Read(text);
+  ASSERT_EQ(fragment.speakers.size(), 1u);
+  EXPECT_EQ(fragment.speakers[0].rank, Rank{0});
+  EXPECT_EQ(fragment.speakers[0].rank_certainty, Certainty::assumed);
+  // Two communicators, in which the process has different places.
+  EXPECT_FALSE(Read(text + Line("Channel 00 : 2[1a000] -> 5[1b000] [send] via NET/IB/0")).speakers[0].rank.known());
+}
+
+TEST(NcclLogIdentity, TheLastProcessOfTheJobIsTheRankThatIsLeft) {
+  const auto init = [](std::string_view head, int rank, int size) {
+    return std::string(head) + " NCCL INFO comm 0x8f3a1c0 rank " + std::to_string(rank) + " nranks " +
+           std::to_string(size) + " cudaDev 0 nvmlDev 0 busId 1000 commId 0x7c2d - Init START\n";
+  };
+  const std::string other = "ws1:22031:22031 [0] NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>\n";
+  const Fragment fragment = Read(other + init("ws2:9310:9402 [0]", 1, 2));
+  ASSERT_EQ(fragment.speakers.size(), 2u);
+  EXPECT_EQ(fragment.speakers[0].rank, Rank{0});
+  EXPECT_EQ(fragment.speakers[0].rank_certainty, Certainty::assumed);
+  // Two ranks are left, or it is the same rank under another pid.
+  EXPECT_FALSE(Read(other + init("ws2:9310:9402 [0]", 1, 3)).speakers[0].rank.known());
+  EXPECT_FALSE(Read(other + init("ws1:9310:9402 [0]", 1, 2)).speakers[0].rank.known());
+}
+
 TEST(NcclLogEvents, GivesEarlyConnectionsToTheInitLineThatFollows) {
   const Fragment fragment = ReadSample("release_2.4_ring.log");
   for (const Event* transport : EventsOf(fragment, EventKind::transport))

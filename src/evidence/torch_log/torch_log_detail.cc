@@ -32,6 +32,7 @@ ProcessEnd EndOf(const TorchLogRecord& record) {
   end.named_first = record.named_first;
   end.of_script = record.of_script;
   end.by_path = record.by_path;
+  end.spared_by_ray = record.spared_by_ray;
   if (record.of_itself)
     end.inside = record.file.empty() ? record.function : record.file;
   else
@@ -53,7 +54,7 @@ StoreUnreachable UnreachableOf(const TorchLogRecord& record) {
                           : record.object.ends_with("unknown-host") ? Unreachable::ssh_unknown_host
                           : record.object.ends_with("slots")        ? Unreachable::ssh_slots
                                                                     : Unreachable::ssh;
-  return {record.subject, record.value, how, record.of_launcher};
+  return {record.subject, record.value, how, record.of_launcher, record.cure, record.reason_line};
 }
 
 NcclError NcclErrorOf(const TorchLogRecord& record) {
@@ -70,6 +71,8 @@ Warning WarningOf(const TorchLogRecord& record) {
   warning.object = record.object;
   warning.number = record.value;
   warning.role = static_cast<NcclWarningRole>(record.value2);
+  warning.peer_lid = record.count;
+  warning.dynamic = record.file == kDynamicQueue;
   return warning;
 }
 

@@ -149,6 +149,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "GetKeyValue() timed out"},
     {Keyword::other_library, "failed to create cublas handle"},
     {Keyword::other_library, "Transport retry count exceeded"},
+    {Keyword::other_library, "I QP 0x"},
+    {Keyword::other_library, "C QP 0x"},
     {Keyword::other_library, ":Got completion from peer "},
     {Keyword::other_library, ": Got completion from peer "},
     {Keyword::other_library, "ailed to modify QP to RT"},

@@ -105,6 +105,12 @@ class RecordList {
   void NoteStep(int64_t step) { highest_step_ = std::max(highest_step_, step); }
   int64_t highest_step() const { return highest_step_; }
 
+  // A node on which Ray counts crashed workers, and none that it killed for memory.
+  void NoteSparingNode(std::string host) {
+    constexpr size_t kMostNodes = 1000;
+    if (log_.sparing_nodes.size() < kMostNodes) log_.sparing_nodes.push_back(std::move(host));
+  }
+
   // The last line that told how full the memory of the host is.
   void NoteHostMemory(HostMemoryNote note) { host_memory_ = std::move(note); }
   const HostMemoryNote& host_memory() const { return host_memory_; }

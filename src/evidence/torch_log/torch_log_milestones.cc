@@ -168,7 +168,9 @@ void MilestoneReader::Read(std::string_view text, int32_t rank, const SourceRef&
   } else if (ContainsAny(text, {"Application shutdown complete", "Shutting down", "shutting down"})) {
     out.served = {};
   }
-  if (ContainsAny(low, {"sigterm", "sigusr"}) && ContainsAny(low, {"exiting", "graceful", "stopping", "shutting down"}))
+  // "Received Signals.SIGTERM death signal, shutting down workers" is torchrun's.
+  if (ContainsAny(low, {"sigterm", "sigusr"}) && !Contains(low, "death signal, shutting down workers") &&
+      ContainsAny(low, {"exiting", "graceful", "stopping", "shutting down"}))
     out.stopped = {std::string(text.substr(0, kLongestQuote)), source};
 }
 

@@ -92,6 +92,19 @@ LineUse ReadNoProvider(const LogLine& line, RecordList& out) {
 }
 
 // ... My host id: i-0a11 Peer EFA addr: fi_addr_efa://[fe80::4b2:8f]:1:774121803 Peer host id: i-0fe7 (4124)
+// [cn0312:118210:0:118210] ib_mlx5_log.c:179  DCI QP 0x8f20 wqe[311]: SEND s-e [rqpn 0x51c2 rlid 412] [va ...
+// [cn0312:118210:0:118210] ib_mlx5_log.c:179  RC QP 0x1a2 wqe[3]: ...
+// Below the error: which kind of queue pair it is of, and the peer's port.
+bool TakeUcxQueue(const LogLine& line, RecordList& out) {
+  const bool dynamic = Contains(line.text, " DCI QP 0x");
+  if (!dynamic && !Contains(line.text, " RC QP 0x")) return false;
+  TorchLogRecord* error = out.Said(TorchLogKind::nccl_warning, line, "ucx");
+  if (error == nullptr) return false;
+  if (dynamic) error->file = kDynamicQueue;
+  if (const auto lid = IntAfter(line.text, "rlid "); lid && *lid > 0 && *lid < 0xC000) error->count = *lid;
+  return true;
+}
+
 // The host of the peer, else its address.
 std::string_view FabricPeer(std::string_view text) {
   if (auto host = After(text, "Peer host id: "); host && !host->starts_with("N/A")) return TakeWord(*host);
@@ -123,6 +136,7 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
   const bool plugin =
       Contains(text, "NET/OFI ") && (Contains(text, "RC: -") || Contains(text, " completed with error. RC: "));
   const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
+  if (TakeUcxQueue(line, out)) return LineUse::understood;
   const bool ucx = TellsUcxFailure(text);
   const bool device = TellsUnopenedDevice(text);
   // mtl_ofi.h:101: Error returned from fi_cq_readerr: Resource temporarily unavailable(-11).       Open MPI
@@ -156,6 +170,7 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
     record->object = Capped(peer, 100);
   }
   if (ucx) TakeUcxSpeaker(text, *record);
+  if (ucx && Contains(text, " dc_")) record->file = kDynamicQueue;
   record->text = Capped(text);
   return LineUse::understood;
 }

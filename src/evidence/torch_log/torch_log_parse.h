@@ -81,6 +81,8 @@ inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon
 // Word of TorchLogRecord::subject: who killed a process for want of memory.
 inline constexpr std::string_view kRaysMonitor = "Ray's memory monitor";
 inline constexpr std::string_view kSystemdsKiller = "systemd";
+// Word of TorchLogRecord::file: UCX's error is of a dynamically connected queue pair.
+inline constexpr std::string_view kDynamicQueue = "dc";
 
 struct TorchLogRecord {
   TorchLogKind kind{};
@@ -105,6 +107,7 @@ struct TorchLogRecord {
   bool named_first = false;   // end of a process: mpirun or horovodrun names it as the first that failed
   bool of_script = false;     // end of a process: the scheduler cannot start its own copy of the job script
   bool by_path = false;       // ... what cannot be started is named by a path
+  bool spared_by_ray = false;  // ... Ray counts crashed workers there, and none that it killed for memory
   bool of_checker = false;    // mismatch: Horovod's coordinator tells it, and names nobody
   uint8_t during = 0;         // exception: what the process was doing, the model's Activity
   int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
@@ -154,6 +157,7 @@ struct TorchLog {
   uint64_t dropped_records = 0;              // over the limit
   int64_t dated_wall_ns = LogMoment::kNone;  // some time of the file with its year
   bool has_launcher = false;                 // torchrun, srun or mpirun speak in it
+  std::vector<std::string> sparing_nodes;    // where Ray counts crashed workers, and none that it killed for memory
 };
 
 TorchLog ParseTorchLog(std::string_view bytes);

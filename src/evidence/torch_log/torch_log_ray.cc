@@ -47,6 +47,19 @@ bool IsRaysMemoryKill(std::string_view text) {
          (Contains(text, "Killing worker") && Contains(text, "to free up memory"));
 }
 
+// 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node (ID:
+// ..., IP: 10.7.0.13) over the last time period.
+// Who crashed is told by other lines, above or below it.
+bool NoteRaysCount(const LogLine& line, RecordList& out) {
+  auto crashed = After(line.text, " killed due to memory pressure (OOM), ");
+  int64_t count = 0;
+  if (!crashed || !TakeNumber(*crashed, &count) || count <= 0 || !crashed->starts_with(" Workers crashed due to other"))
+    return false;
+  const auto address = After(*crashed, "IP: ");
+  out.NoteSparingNode(Capped(address ? address->substr(0, address->find_first_of(",) ")) : std::string_view(), 100));
+  return true;
+}
+
 LineUse AddRaysMemoryKill(const LogLine& line, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, "ray");
   if (is_new) {
@@ -92,6 +105,11 @@ void RayActorReader::Read(const LogLine& line, RecordList& out) {
 }
 
 void JoinRaysMemoryKills(TorchLog& log) {
+  for (TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::process_exited && record.subject == kRaySawItClose)
+      record.spared_by_ray = std::any_of(
+          log.sparing_nodes.begin(), log.sparing_nodes.end(),
+          [&](const std::string& host) { return host.empty() || record.host.empty() || host == record.host; });
   TorchLogRecord* fullest = nullptr;
   for (TorchLogRecord& record : log.records)
     if (IsRaysKill(record) && (fullest == nullptr || (fullest->object.empty() && !record.object.empty())))

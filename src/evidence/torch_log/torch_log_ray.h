@@ -15,6 +15,8 @@ inline constexpr std::string_view kRaySawItClose = "Ray only saw its connection 
 // Ray's memory monitor kills a worker when its node runs low on memory, and several processes of Ray tell of it.
 bool IsRaysMemoryKill(std::string_view text);
 LineUse AddRaysMemoryKill(const LogLine& line, RecordList& out);
+// True for a line by which Ray counts crashed workers of a node, and none that it killed for memory.
+bool NoteRaysCount(const LogLine& line, RecordList& out);
 
 // The lines that Ray lists below the error of a lost actor, and which follow each other: class_name, pid, name, ip.
 class RayActorReader {

@@ -206,14 +206,19 @@ LineUse ReadStoreBarrier(const LogLine& line, RecordList& out) {
   const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, waiter);
   record->object = Capped(key, 60);
   // A rank that still waits may yet get through; the import forgets it when the rank goes on.
-  if (waits && !is_new && !record->subject.empty()) record->source = line.source;
+  const bool waited = !is_new && !record->subject.empty();
+  if (waits && waited) record->source = line.source;
+  // The line that gives up is another one than those that wait: it is cited, and counted by itself.
+  if (!waits && waited) record->source = line.source, record->time = line.time, record->repeats = 1;
+  if (waits && !is_new && !waited) --record->repeats;
   if (is_new || !waits) record->subject = waits ? "waiting" : "";
   for (const std::string_view joined : {"num_workers_joined=", "worker_count="})
     if (const auto count = IntAfter(line.text, joined)) record->value = *count;
   // The last line may be cut: what an earlier one told stands.
   if (const auto world = IntAfter(line.text, "world_size=")) record->value2 = *world;
   if (rank) record->rank = *rank;
-  if (is_new || line.text.size() >= record->text.size()) record->text = Capped(line.text);
+  if (is_new || (!waits && waited) || (waits == waited && line.text.size() >= record->text.size()))
+    record->text = Capped(line.text);
   return LineUse::understood;
 }
 
@@ -298,7 +303,7 @@ static void TellLastTry(TorchLog& log) {
   for (TorchLogRecord& record : log.records)
     if (record.kind == TorchLogKind::store_unreachable && record.object != kRetriedWord &&
         record.source.line > last->source.line && !ContainsAny(record.text, {"errno: ", "gai error: "}))
-      record.text += " " + reason;
+      record.cure = reason, record.reason_line = last->source.line;
 }
 
 void DropFewRetries(TorchLog& log) {

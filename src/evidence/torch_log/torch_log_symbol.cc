@@ -18,7 +18,8 @@ LineUse ReadMissingSymbol(const LogLine& line, RecordList& out) {
   if (loader == std::string_view::npos && library.find(' ') != std::string_view::npos) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "symbol");
   if (!is_new) return LineUse::understood;
-  record->subject = "symbol lookup error";
+  // Only what the line says itself is quoted.
+  record->subject = loader == std::string_view::npos ? "an error of the loader" : "symbol lookup error";
   record->text = Capped(loader == std::string_view::npos ? text : text.substr(loader + 21), 600);
   return LineUse::understood;
 }

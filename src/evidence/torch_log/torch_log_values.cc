@@ -138,7 +138,12 @@ void FindTime(std::string_view text, LineValues& found) {
   if (Contains(text, "samples") &&
       (rate(NumberBefore(text, "samples/s"), "sample") || rate(named("samples per second"), "sample")))
     return;
-  if (rate(NumberBefore(text, "tokens/s"), "token") || rate(named("tps"), "token")) return;
+  if (rate(NumberBefore(text, "tokens/s"), "token")) return;
+  if (rate(named("tps"), "token")) {
+    // torchtitan counts the tokens of one GPU: "memory: 61.20GiB(77.1%)  tps: 6,120"
+    found.per_gpu = Contains(text, "memory: ") && Contains(text, "GiB(");
+    return;
+  }
   if (take(NumberBefore(text, "s/it"), "step") || rate(NumberBefore(text, "it/s"), "step")) return;
   if (take(NumberBefore(text, "s/step"), "step") || take(NumberBefore(text, "sec/step"), "step") ||
       take(NumberBefore(text, "s/batch"), "step") || take(NumberBefore(text, "sec/batch"), "step") ||
@@ -312,6 +317,7 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
     stride_ = 1;
     skipped_ = 0;
     record_.unit = values.unit;
+    record_.per_gpu = values.per_gpu;
   }
   record_.exact_times = values.exact;
   AddTime({step, values.seconds, line.source});

@@ -17,6 +17,7 @@ struct LineValues {
   std::string_view loss_word, gradient_word;  // as written
   double seconds = 0;                         // that one of `unit` took; 0: not told
   std::string_view unit;
+  bool per_gpu = false;     // counted on one GPU, not in the whole job
   bool whole_loss = false;  // the loss, not a part of it: "loss", not "aux_loss"
   bool exact = false;       // told as a time, not as a rate
   bool skipped = false;     // the line itself says that the step was skipped: its gradients are not used

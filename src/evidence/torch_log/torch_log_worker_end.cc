@@ -358,6 +358,7 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (const LineUse use = ReadSshWords(line, out); use != LineUse::not_understood) return use;
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (IsRaysMemoryKill(text)) return AddRaysMemoryKill(line, out);
+  if (NoteRaysCount(line, out)) return LineUse::understood;
   if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, "", out);
   // Ray: "The node with node id: 8f20... and ip: 10.0.0.3 has been marked dead because the detector has missed too many
   // heartbeats from it."
