@@ -105,7 +105,7 @@ not be collected and why. A node that is down, slow or full affects only its own
 
       --slurm JOB     all nodes of this job, through srun; or node names as Slurm writes them: 'gpu[1-4]'
       --ssh HOSTS     these hosts, separated by commas
-      --ssh-command C instead of 'ssh -o BatchMode=yes -o ConnectTimeout=10'
+      --ssh-command C used instead of 'ssh -o BatchMode=yes -o ConnectTimeout=10'
       --pod PODS      these pods, through kubectl exec
       --namespace NS  the namespace of these pods
   -p, --pid PID       command line and environment variables of these processes and their children
@@ -114,8 +114,8 @@ not be collected and why. A node that is down, slow or full affects only its own
   -o, --output FILE   bundle: .tar.zst (default: tacet-bundle-<time>.tar.zst), .tar.gz or .tar
       --max-file-mb N larger files keep their beginning and their end (default 64)
       --max-mb N      limit for all files of a node together (default 2048)
-      --command-timeout S  for each program that is run (default 30)
-      --node-timeout S     for each node (default 300)
+      --command-timeout S  time limit for each program that is run, in seconds (default 30)
+      --node-timeout S     time limit for each node, in seconds (default 300)
       --stream        write this node's part to standard output (tacet runs this on the other nodes)
       --slurm-job-here JOB  with --stream: the processes of this job on this node
       --tacet PATH    the program on the other nodes (default: the same path, else the one in PATH; on a node

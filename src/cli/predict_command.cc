@@ -200,8 +200,8 @@ Simple models of a link, for all collectives and for send and receive:
       --alpha T --bandwidth B
                        latency, such as 5us, and GB/s of the link, from data sheets or from a fit
       --loggp L,o,g,G  LogGP instead: latency, overhead and gap in µs, gap per byte in ns
-      --ranks N        ranks (default 8)
-      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes says how many
+      --ranks N        number of ranks (default 8)
+      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes gives the number of nodes
 
 The training step of a transformer: volumes, times, memory, MFU and HFU, bubble, GPU-hours lost:
 
@@ -209,8 +209,8 @@ The training step of a transformer: volumes, times, memory, MFU and HFU, bubble,
       --layout L       dp=8,tp=4,pp=2,cp=1,ep=1,zero=1,batch=1,micro=16,interleave=1,sp=on,recompute=selective
                        (micro: microbatches per step; recompute: none, selective, full, or a number of
                        layers per stage)
-      --step-time T    measured: 4.2s
-      --peak-tflops N  of one GPU (default: by --gpus)
+      --step-time T    the measured time of a step, such as 4.2s
+      --peak-tflops N  peak of one GPU (default: by --gpus)
 
       --explain        units and formulas below the numbers
   -f, --format F       text (default), json or csv

@@ -129,6 +129,23 @@ TEST(ProfileWords, GiveTheFiguresOfAColumnTheSameDigits) {
   EXPECT_EQ(DescribeSmallShare(0), "0.0 %");
 }
 
+TEST(ProfileWords, CountBytesInPowersOfTwo) {
+  EXPECT_EQ(DescribeSize(1000), "1000 B");
+  EXPECT_EQ(DescribeSize(1536), "1.5 KiB");
+  EXPECT_EQ(DescribeSize(25 << 20), "25.0 MiB");
+  EXPECT_EQ(DescribeSize(750'780'416), "716 MiB");
+  EXPECT_EQ(DescribeSize((int64_t{1} << 30) - 1), "1.0 GiB");
+}
+
+TEST(ProfileText, WhatIsCertainAndWhatItCostsAreTwoThings) {
+  const std::string text = RenderProfileText(SampleProfile(4, 3), {.colour = false, .width = 200, .verbose = false});
+  EXPECT_NE(text.find("saves about 20.0 % of the step (95 % interval 0.0 % to 35.0 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("cost: 20.0 % of every rank's step (95 % interval 0.0 % to 35.0 %);"), std::string::npos) << text;
+  EXPECT_NE(text.find("CONFIDENCE: that the rank is late, not how much it costs"), std::string::npos) << text;
+  EXPECT_LT(text.find("All ranks share one GPU"), text.find("What would save most")) << text;
+  EXPECT_EQ(text.find(" MB"), std::string::npos) << text;  // one kind of unit in a table
+}
+
 TEST(ProfileText, FlagsAUtilisationThatCannotBe) {
   ProfileReport profile = SampleProfile(4, 3);
   profile.utilisation = ProfileUtilisation{"model size", 275.67, 275.67, 1e18, 989};
