@@ -142,6 +142,20 @@ TEST(ProfileReport, SaysThatAllRanksShareOneGpu) {
   }
 }
 
+TEST(ProfileReport, BlackBoxesTellASharedGpuByItsUuid) {
+  Incident incident;
+  for (int rank = 0; rank < 4; ++rank) {
+    Process& process = incident.processes.emplace_back();
+    process.rank = Rank{rank};
+    process.gpu_uuid = rank < 2 ? "GPU-a" : rank == 2 ? "GPU-b" : "";
+    incident.process_of[Rank{rank}] = static_cast<uint32_t>(rank);
+  }
+  incident.world_size = 4;
+  const ProfileReport profile = BuildProfile(incident, {});
+  EXPECT_EQ(profile.shared_gpus, (std::vector<std::vector<Rank>>{{{0}, {1}}}));
+  EXPECT_TRUE(profile.setup.starts_with("2 of 4 ranks share one GPU and take turns on it")) << profile.setup;
+}
+
 TEST(ProfileReport, EqualBusIdsOfHostsWithOneNameAreNoSharedGpu) {
   std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
   ASSERT_EQ(jobs.size(), 1u);
