@@ -114,11 +114,11 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   const DdpReport& ddp = profile.ddp;
   if (!ddp.found) return;
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
-  page.Paragraph("  ",
-                 Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
-                     " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
-                     (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
-                     (ddp.fit.latency_measured ? "" : " (the latency is assumed: the sizes are too alike to fit it)"));
+  page.Paragraph(
+      "  ", Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
+                " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
+                (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
+                (ddp.fit.latency_measured ? "" : " (the latency is assumed: it cannot be fitted to these operations)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
   const size_t shown = verbose ? ddp.buckets.size() : std::min(ddp.buckets.size(), kMostParts);
   for (size_t i = 0; i < shown; ++i) {
