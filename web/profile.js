@@ -4,9 +4,13 @@
 
 const BOUNDS = {"compute-bound": "good", "communication-bound": "bound", "host-bound": "bound", "copy-bound": "bound", "pipeline bubble": "bound"};
 
+// " (95 % interval 0.0 % to 28.9 %)"; nothing where it is not known.
+/** @param {number | null} low @param {number | null} high */
+const interval = (low, high) => (low === null || high === null ? "" : " (95 % interval " + percent(low) + " to " + percent(high) + ")");
+
 /** @param {ProfileJobAdviceItem} advice */
 function adviceItem(advice) {
-  return h("li", advice.what + ": ", h("span.gain", (advice.at_most ? "saves at most " : "saves ") + percent(advice.gain) + " of the step"), advice.why ? h("p", advice.why) : null);
+  return h("li", advice.what + ": ", h("span.gain", (advice.at_most ? "saves at most " : advice.gain_low !== null ? "saves about " : "saves ") + percent(advice.gain) + " of the step" + interval(advice.gain_low, advice.gain_high)), advice.why ? h("p", advice.why) : null);
 }
 
 /** @param {ProfilePageJob} job */
@@ -15,6 +19,7 @@ function profileVerdict(job) {
   const node = h("section.verdict." + (BOUNDS[job.verdict] || "calm"),
     h("p.line", h("span.status", job.heading), job.job ? h("span.who", job.job) : null),
     h("h1", unbroken(capitalise(job.headline || "Nothing with times was found."))),
+    job.setup ? h("p.setup", job.setup + ".") : null,
     h("dl.facts", job.step_ns > 0 ? fact("Step", describeTime(job.step_ns)) : null, job.steps > 0 ? fact("Recorded steps", job.steps.toLocaleString("en")) : null,
       world > 0 ? fact("Ranks", world.toLocaleString("en")) : null, job.source ? fact("From", job.source) : null,
       figure(job.communication_share) > 0 ? fact("Communication, of the step", percent(job.communication_share)) : null),

@@ -9,7 +9,7 @@ function pipelinePanel(pipeline) {
     pipeline.chunks > 1 ? fact("Chunks a stage", String(pipeline.chunks)) : null, pipeline.replicas > 1 ? fact("Replicas", String(pipeline.replicas)) : null,
     fact("Bubble, measured", percent(pipeline.bubble)), fact("Bubble, theoretical", percent(pipeline.theoretical_bubble)));
   const heavy = pipeline.heaviest_stage >= 0
-    ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + fixed(pipeline.imbalance, 2) + " times as long as the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
+    ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + fixed(pipeline.imbalance, 2) + " times as long as the median of the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
   return h("div.panel", h("h3", "Pipeline"), facts,
     h("ul.legend", [["p0", "compute"], ["p2", "waiting for other stages"], ["p5", "idle"]].map(([mark, word]) => h("li", h("i.dot." + mark), word + ", per step"))),
     barLines(pipeline.by_stage.map((stage) => ["stage " + stage.stage + ", " + describeRanks(stage.ranks, 4), [stage.compute_ns, stage.waiting_ns, stage.idle_ns].map(figure), longest,
@@ -53,7 +53,7 @@ function bucketRow(bucket, index, end) {
     bar.append(piece);
   }
   bar.setAttribute("aria-hidden", "true");
-  return h("div.row", h("span.name", "bucket " + index + ", " + describeBytes(bucket.bytes)), bar, h("span.number", describeTime(bucket.start_ns) + " to " + describeTime(bucket.end_ns)));
+  return h("div.row", h("span.name", "bucket " + index + ", " + describeSize(bucket.bytes)), bar, h("span.number", describeTime(bucket.start_ns) + " to " + describeTime(bucket.end_ns)));
 }
 
 /** @param {ProfileJobDdp} ddp */
@@ -68,17 +68,17 @@ function ddpPanel(ddp) {
     h("div.lines", ddp.buckets.slice(0, 48).map((bucket, i) => bucketRow(bucket, i, end))),
     ddp.buckets.length > 48 ? h("p.faint", "The first 48 of " + ddp.buckets.length + " buckets.") : null,
     ddp.predictions.length > 0 ? [h("h3.between", "Predicted step by bucket_cap_mb"),
-      barLines(ddp.predictions.map((one) => [fixed(one.bucket_cap_mb, 0) + " MB", [one.step_ns], longest, describeTime(one.step_ns)]), ["p0"])] : null);
+      barLines(ddp.predictions.map((one) => [fixed(one.bucket_cap_mb, 0), [one.step_ns], longest, describeTime(one.step_ns)]), ["p0"])] : null);
 }
 
 /** @param {ProfileJobFsdp} fsdp */
 function fsdpPanel(fsdp) {
   return h("div.panel", h("h3", "Sharded: FSDP or ZeRO on " + clean(fsdp.group)),
-    h("p", "Parameters " + describeBytes(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from reduce_scatter)") + ", " + describeBytes(fsdp.kept_bytes) + " kept after the forward pass."),
+    h("p", "Parameters " + describeSize(fsdp.parameter_bytes) + (fsdp.parameters_known ? "" : " (from reduce_scatter)") + ", " + describeSize(fsdp.kept_bytes) + " kept after the forward pass."),
     plainTable(["Per step", "Measured", "Theory", "Ratio", "Hidden"], [
-      ["all_gather", describeBytes(fsdp.gather_bytes), describeBytes(fsdp.expected_gather_bytes), fixed(fsdp.gather_ratio, 2), percent(fsdp.hidden_gathers)],
-      ["reduce_scatter", describeBytes(fsdp.scatter_bytes), describeBytes(fsdp.expected_scatter_bytes), fixed(fsdp.scatter_ratio, 2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
-    fsdp.units.length > 0 ? [h("h3.between", "Units, in order"), barLines(fsdp.units.slice(0, 48).map((unit, i) => ["unit " + i + ", " + describeBytes(unit.bytes),
+      ["all_gather", describeSize(fsdp.gather_bytes), describeSize(fsdp.expected_gather_bytes), fixed(fsdp.gather_ratio, 2), percent(fsdp.hidden_gathers)],
+      ["reduce_scatter", describeSize(fsdp.scatter_bytes), describeSize(fsdp.expected_scatter_bytes), fixed(fsdp.scatter_ratio, 2), percent(fsdp.hidden_scatters)]], (i) => i > 0),
+    fsdp.units.length > 0 ? [h("h3.between", "Units, in order"), barLines(fsdp.units.slice(0, 48).map((unit, i) => ["unit " + i + ", " + describeSize(unit.bytes),
       [figure(unit.gather_ns) * figure(unit.hidden), figure(unit.gather_ns) * (1 - figure(unit.hidden))], fsdp.units.reduce((most, one) => Math.max(most, figure(one.gather_ns)), 0),
       describeTime(unit.gather_ns) + " per gather, " + percent(unit.hidden) + " hidden"]), ["p1", "p2"])] : null);
 }
@@ -91,7 +91,7 @@ function expertsPanel(experts) {
     h("p", Number(figure(experts.calls).toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer per step (" + percent(experts.transfer_share) + "). ",
       experts.sized ? ["The busiest rank receives " + fixed(experts.imbalance, 2) + " times the mean in a call, " + fixed(experts.lasting_imbalance, 2) + " times over all; even calls would save ",
         h("b", percent(experts.balance_gain)), "."] : "The trace has no sizes: whether the calls are even is not known."),
-    most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeBytes(one.received_bytes) + " received"]), ["p1"]) : null,
+    most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeSize(one.received_bytes) + " received"]), ["p1"]) : null,
     most > 0 && busiest.length < experts.members.length ? h("p.faint", "The " + busiest.length + " that receive most of " + experts.members.length + ".") : null);
 }
 
@@ -107,7 +107,7 @@ function utilisationPanel(one) {
 /** @param {ProfilePageJob} job */
 function memorySection(job) {
   const whole = job.memory.reduce((most, row) => Math.max(most, figure(row[2])), 0);
-  const bytes = (label, at) => ({label, value: (row) => row[at], cell: (row) => (row[at] === null || row[at] < 0 ? "?" : describeBytes(row[at])), numeric: true});
+  const bytes = (label, at) => ({label, value: (row) => row[at], cell: (row) => (row[at] === null || row[at] < 0 ? "?" : describeSize(row[at])), numeric: true});
   const table = dataTable([
     {label: "Rank", value: (row) => row[0], cell: (row) => nameRank(row[0]), numeric: true},
     bytes("Allocated", 1), bytes("Reserved", 2), bytes("Device", 3),

@@ -15,7 +15,8 @@ const lostBy = (one) => one.late_ns * (one.pattern === "persistent" ? one.steps 
 /** @param {ProfilePageJob} job */
 function costLine(job) {
   const cost = figure(job.cost_share), lost = cost * job.step_ns;
-  const parts = ["If " + (job.stragglers.length === 1 ? "it" : "they") + " kept pace with the slowest of the others, every rank would save ", h("b", percent(job.cost_share)), " of the step"];
+  const alone = job.stragglers.length === 1 && figure(job.stragglers[0].high) > figure(job.stragglers[0].low) ? job.stragglers[0] : null;
+  const parts = ["If " + (job.stragglers.length === 1 ? "it" : "they") + " kept pace with the slowest of the others, every rank would save ", h("b", percent(job.cost_share)), " of the step" + (alone ? interval(alone.low, alone.high) : "")];
   if (lost > 0) parts.push(": ", h("b", describeTime(lost)), " per step, ", describeTime(lost * job.steps), " in the " + count(job.steps, "recorded step") + ", ",
     describeTime(cost * 3.6e12), " of every hour.");
   return h("p", parts);
@@ -24,9 +25,9 @@ function costLine(job) {
 /** @param {ProfilePageJob} job */
 function stragglerTable(job) {
   const worst = job.stragglers.reduce((most, one) => Math.max(most, lostBy(one)), 0);
-  return plainTable(["Who", "Late by", "Of the step", "Steps", "Late in all", "Compared", "When", "Why", "Confidence"], job.stragglers.slice(0, 64).map((one) =>
-    [nameStraggler(one), describeTime(one.late_ns), percent(one.share), one.late_steps.toLocaleString("en") + " of " + one.steps.toLocaleString("en"), describeTime(lostBy(one)),
-      stackBar([lostBy(one)], worst, ["p2"]), one.pattern, one.origin, confidence(one.confidence)]), (i) => i > 0 && i < 5);
+  return plainTable(["Who", "Late by", "Of the step", "Cost", "Steps", "Late in all", "Compared", "When", "Why", "Confidence that it is late"], job.stragglers.slice(0, 64).map((one) =>
+    [nameStraggler(one), describeTime(one.late_ns), percent(one.share), percent(one.cost) + (figure(one.high) > figure(one.low) ? interval(one.low, one.high) : ""), one.late_steps.toLocaleString("en") + " of " + one.steps.toLocaleString("en"), describeTime(lostBy(one)),
+      stackBar([lostBy(one)], worst, ["p2"]), one.pattern, one.origin, confidence(one.confidence)]), (i) => i > 0 && i < 6);
 }
 
 // [rank, operations, last in, late steps, steps, mean ns, worst ns, share]
@@ -76,6 +77,16 @@ function waitsSection(job) {
     latenessPart(job.lateness.map(readLateness), found));
 }
 
+// In powers of two, as the classes of sizes and bucket_cap_mb count: "716 MiB".
+/** @param {number} bytes */
+function describeSize(bytes) {
+  if (bytes < 1024) return bytes + " B";
+  const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+  let value = bytes / 1024, unit = 0;
+  for (; value >= 1023.5 && unit + 1 < units.length; ++unit) value /= 1024;
+  return (value < 99.95 ? value.toFixed(1) : value.toFixed(0)) + " " + units[unit];
+}
+
 /** @param {ProfilePageJob} job */
 function communicationSection(job) {
   const lonely = job.ranks.length === 1;
@@ -87,7 +98,7 @@ function communicationSection(job) {
     {label: "Operation", value: (row) => row.operation, cell: (row) => word(row.operation)},
     {label: "Up to", value: (row) => row.size, cell: (row) => row.size_class || "?", numeric: true},
     {label: "Calls", value: (row) => row.calls, cell: (row) => row.calls.toLocaleString("en"), numeric: true},
-    {label: "Bytes", value: (row) => row.bytes, cell: sized((row) => describeBytes(row.bytes)), numeric: true},
+    {label: "Bytes", value: (row) => row.bytes, cell: sized((row) => describeSize(row.bytes)), numeric: true},
     {label: "Wait", value: (row) => row.wait_ns, cell: (row) => (row.wait_ns < 0 ? "?" : describeTime(row.wait_ns)), numeric: true},
     {label: "Transfer", value: (row) => row.transfer_ns, cell: (row) => (row.transfer_ns < 0 ? "?" : describeTime(row.transfer_ns)), numeric: true},
     {label: "A rank's time", value: (row) => Math.max(0, row.wait_ns) + Math.max(0, row.transfer_ns),

@@ -264,6 +264,9 @@ interface ProfileJobAdviceItem {
   why: string;
   gain: number | null;
   at_most: boolean;
+  /** 95 % interval of the gain; null where it is not known. */
+  gain_low: number | null;
+  gain_high: number | null;
 }
 
 interface ProfileJobMeanBudget {
@@ -357,6 +360,7 @@ interface ProfileJobStragglersFoundItem {
   rank: number;
   pattern: string;
   origin: string;
+  /** That the rank is late. Its cost has an interval of its own: cost_low to cost_high. */
   confidence: "certain" | "likely" | "possible";
   share: number | null;
   cost: number | null;
@@ -523,6 +527,10 @@ interface ProfileJob {
   source: string;
   world_size: number;
   ranks_seen: number[];
+  /** The ranks of each GPU that several ranks use, as far as the records show it. */
+  shared_gpus: number[][];
+  /** A sentence about hardware that is not what it seems: ranks that share a GPU, a host that NCCL counts as several. Empty where nothing is known. */
+  setup: string;
   steps: number;
   step_ns: number | null;
   /** The answer. findings[0] carries it where there is one. */
@@ -952,6 +960,7 @@ interface ProfilePageJob {
   verdict: string;
   heading: string;
   headline: string;
+  setup: string;
   advice: ProfileJobAdviceItem[];
   hidden_fraction: number | null;
   overlap_efficiency: number | null;

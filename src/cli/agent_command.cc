@@ -105,9 +105,9 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --hang-after S  no stall shorter than this is called a hang (default 4 s); docs/live.md has the whole rule
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
                       the password may come from TACET_CLICKHOUSE_PASSWORD. A failing server never blocks the agent
-      --keep HOURS    boxes of processes that vanished are removed after this (default 24; 0: remove nothing);
-                      those of processes that exited cleanly are removed after 10 minutes, those of a suspected
-                      hang never
+      --keep HOURS    remove boxes of processes that vanished after this long (default 24). Boxes of processes that
+                      exited cleanly are removed after 10 minutes, those of a suspected hang never; with 0 no box
+                      is ever removed
       --ras ADDR|off  address of NCCL RAS (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 
@@ -116,10 +116,16 @@ Access (docs/live.md): users of this node see their own jobs, root and operators
                       needed where other hosts can reach the address
       --operators LIST  users of this node who see all jobs (default root,prometheus)
       --socket PATH   also answer on this unix socket
-      --host-name NAME  another name for this service in requests, besides its addresses, localhost and the host name
+      --host-name NAME  a further name by which requests may address this service (HTTP Host header), besides its
+                      addresses, localhost and the host name
       --insecure      serve other hosts without TLS or authentication: anyone who reaches the port sees all jobs
 
 Ends on SIGTERM and SIGINT.
+
+Exit code:
+  0  ended by a signal
+  2  wrong usage, or the service could not be started
+  3  internal error
 
 Examples:
   tacet agent

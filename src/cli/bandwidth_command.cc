@@ -92,8 +92,7 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   for (const std::string& path : missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
   if (answer.view.empty() && nothing_read)
-    return missing.empty() ? Complain({"nothing could be read under these paths",
-                                       "check that they hold files, and their permissions"})
+    return missing.empty() ? Complain({"nothing could be read " + InPaths(paths), std::string(kNothingRead)})
                            : kUsage;
   for (const Incident& job : jobs)
     for (const BenchmarkRun& run : job.benchmark_runs)
@@ -129,11 +128,12 @@ const Command kBandwidthCommand = {"bandwidth", "Compare what benchmarks reach w
                                    R"(tacet bandwidth [options] PATH...
 tacet bandwidth --run TOOL [options] [-- ARGUMENTS...]
 
-Reads output of nccl-tests and rccl-tests, nvbandwidth, p2pBandwidthLatencyTest, iperf3, perftest, the OSU
+Reads the output of nccl-tests and rccl-tests, nvbandwidth, p2pBandwidthLatencyTest, iperf3, perftest, the OSU
 micro-benchmarks and plain tables of size, time and bandwidth. Given NCCL's log or topology, also shows what NCCL's
 own model predicts for this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and bandwidth
-between changes of protocol, names slow cells, rows and columns of pair matrices, and follows the bandwidth from the
-line rate down to what was measured. Runs with different ranks, hosts, types or settings are never pooled.
+for each range of sizes that uses one protocol, names slow cells, rows and columns of pair matrices, and shows where
+bandwidth is lost between the line rate and what was measured. Runs with different numbers of ranks, hosts, data types
+or settings are never pooled.
 
   -f, --format F       text (default), json or html
       --json           the same as --format json

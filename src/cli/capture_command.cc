@@ -91,7 +91,7 @@ int RunCapture(const std::vector<std::string>& arguments) {
   if (!options) return Complain(options.error());
   const int ways = options->Has("--pid") + options->Has("--slurm") + options->Has("--pod");
   if (ways != 1)
-    return Complain({ways == 0 ? "capture needs one of --pid, --slurm and --pod"
+    return Complain({ways == 0 ? "capture needs --pid, --slurm or --pod"
                                : "capture takes only one of --pid, --slurm and --pod",
                      "tacet capture --pid 4711"});
   if (!options->rest().empty()) return Complain(UnexpectedPids(*options));

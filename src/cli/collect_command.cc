@@ -105,21 +105,21 @@ not be collected and why. A node that is down, slow or full affects only its own
 
       --slurm JOB     all nodes of this job, through srun; or node names as Slurm writes them: 'gpu[1-4]'
       --ssh HOSTS     these hosts, separated by commas
-      --ssh-command C instead of 'ssh -o BatchMode=yes -o ConnectTimeout=10'
+      --ssh-command C used instead of 'ssh -o BatchMode=yes -o ConnectTimeout=10'
       --pod PODS      these pods, through kubectl exec
       --namespace NS  the namespace of these pods
-  -p, --pid PID       command line and variables of these processes and their children
+  -p, --pid PID       command line and environment variables of these processes and their children
       --with-stacks   also stacks and /proc of the job's processes (--slurm JOB, --pid), as 'tacet capture' takes them
       --no-host       only the named paths
   -o, --output FILE   bundle: .tar.zst (default: tacet-bundle-<time>.tar.zst), .tar.gz or .tar
       --max-file-mb N larger files keep their beginning and their end (default 64)
       --max-mb N      limit for all files of a node together (default 2048)
-      --command-timeout S  for each program that is run (default 30)
-      --node-timeout S     for each node (default 300)
-      --stream        write this node's part to standard output: what the command runs on each other node
+      --command-timeout S  time limit for each program that is run, in seconds (default 30)
+      --node-timeout S     time limit for each node, in seconds (default 300)
+      --stream        write this node's part to standard output (tacet runs this on the other nodes)
       --slurm-job-here JOB  with --stream: the processes of this job on this node
-      --tacet PATH    the program on the other nodes (default: the same path, else the one in PATH; where there is
-                      none, tar gives the named paths)
+      --tacet PATH    the program on the other nodes (default: the same path, else the one in PATH; on a node
+                      without tacet, tar packs the named paths only)
 
 Nodes write no files, except with --with-stacks. The same files give the same bundle, byte for byte.
 
@@ -127,6 +127,7 @@ Exit code:
   0  complete
   1  something is missing (listed on standard error and in the manifest)
   2  wrong usage or nothing collected
+  3  internal error
 
 Examples:
   tacet collect --slurm 4711 /shared/runs/4711 -o job-4711.tar.zst

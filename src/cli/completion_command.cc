@@ -40,6 +40,11 @@ Prints a script that completes commands, options, their values and causes.
 
   -l, --list   the names of all commands instead, one per line
 
+Exit code:
+  0  printed
+  2  wrong usage
+  3  internal error
+
 Examples:
   source <(tacet completion bash)
   tacet completion zsh > ~/.zfunc/_tacet

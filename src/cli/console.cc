@@ -28,6 +28,10 @@ int Complain(const Error& error) {
   return kUsage;
 }
 
+std::string InPaths(const std::vector<std::string>& paths) {
+  return paths.size() == 1 ? "in " + paths.front() : "in these paths";
+}
+
 bool StandardOutputTakesColour() {
   // no-color.org: set and not empty. A dumb terminal shows escapes as they are.
   const char* refused = std::getenv("NO_COLOR");

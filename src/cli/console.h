@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/command.h"
@@ -12,6 +13,11 @@ namespace tacet {
 
 // "tacet: message" with the hint below it, on standard error. Returns the exit code for wrong usage.
 int Complain(const Error& error);
+
+// "in /data/run" of one path, "in these paths" of several: where a search found nothing.
+std::string InPaths(const std::vector<std::string>& paths);
+// The hint where files are there and none could be read.
+inline constexpr std::string_view kNothingRead = "check that files are there, and their permissions";
 
 bool StandardOutputTakesColour();  // a terminal, and neither NO_COLOR nor a dumb one
 int TerminalWidth();               // 100 where it cannot be told

@@ -180,10 +180,15 @@ const Command kExplainCommand = {"explain", "Explain a cause: what it means, how
                                  R"(tacet explain CAUSE... | xid NUMBER | WORDS... | --list | --markdown
 
 Prints what a cause means, how it differs from its look-alikes, what to do, and how to prevent it. Also
-explains an Xid (an error of NVIDIA's driver in the kernel log), given by its number or by words of its name.
+explains an Xid (an error that NVIDIA's driver writes to the kernel log), given by its number or by words of its name.
 
   -l, --list       all causes, one line each
       --markdown   all causes as one document
+
+Exit code:
+  0  explained
+  2  wrong usage or an unknown cause
+  3  internal error
 
 Examples:
   tacet explain rank-stuck-on-host

@@ -36,11 +36,11 @@ The tool:
   TACET_BOX_DIR               box folder of tacet agent (default /dev/shm/tacet; as --boxes)
   TACET_CLICKHOUSE_PASSWORD   password for tacet agent --clickhouse
   NCCL_RAS_ADDR               address of NCCL RAS (default localhost:28028; as --ras)
-  SSL_CERT_FILE, SSL_CERT_DIR authorities trusted by tacet serve --agent-tls (default: the system's)
+  SSL_CERT_FILE, SSL_CERT_DIR CA certificates that tacet serve --agent-tls trusts (default: the system's)
 
 The plugin, in the job:
   TACET_BOX_DIR               folder of the black boxes (default /dev/shm/tacet)
-  TACET_BOX_MB, TACET_BOX_KB  size of a box (default 8 MiB; 0: none); the second takes precedence
+  TACET_BOX_MB, TACET_BOX_KB  size of a box (default 8 MiB; 0: no box); the second takes precedence
   TACET_JOB                   name of the job's folder (default: SLURM_JOB_ID, TORCHELASTIC_RUN_ID, local)
   TACET_HEARTBEAT_MS          time between heartbeats (default 500; 0: no thread)
   TACET_EVENTS                what to ask NCCL for (default coll,p2p,kernel,proxy,step,launch,ce)

@@ -113,7 +113,7 @@ int RunLint(const std::vector<std::string>& arguments) {
   for (const std::string& path : sources->missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read"});
   if (!sources->understood && sources->nothing_read)
-    return Complain({"nothing could be read under these paths", "check that they hold files, and their permissions"});
+    return Complain({"nothing could be read " + InPaths(options->rest()), std::string(kNothingRead)});
   if (!sources->understood)
     return Complain({options->rest() == std::vector<std::string>{"-"} ? "nothing in standard input sets a variable"
                                                                       : "nothing in these files sets a variable",

@@ -37,7 +37,7 @@ const Command kPostmortemCommand = {"postmortem",
                                     "Write one page about a run: what happened, why, the evidence, the fix",
                                     R"(tacet postmortem [options] RUN
 
-Writes one page about the folder RUN, written by 'tacet run' or any other that 'tacet diagnose' can read: summary,
+Writes one page about RUN, a folder written by 'tacet run' or any other folder that 'tacet diagnose' can read: summary,
 ranks, root cause with its evidence, fix, stacks side by side, variables in force, rings, how to check the fix,
 prevention, and the command that starts the run again. With --baseline also the first line that the good run does not have,
 and what differs from it. It can be mailed as it is: secrets are removed, and the HTML page needs no other file.

@@ -183,34 +183,34 @@ printed tables and the logged choices, or from a description of the hardware (--
 
       --op LIST        operations (default all_reduce,all_gather,reduce_scatter), or all
   -s, --size LIST      sizes of the whole buffer: 4K,64K,1M,16M,256M,1G (the default)
-      --gpus G         GPUs of a node: 8xH100; with logs, their model, where the log does not name it
-      --nodes N        number of nodes; with logs, only where the log does not say
+      --gpus G         GPUs of a node: 8xH100; with logs: the GPU model, if the log does not name it
+      --nodes N        number of nodes; with logs: only if the log does not say
       --nics N         NICs of a node: 8x400G
       --gdr on|off     GPUDirect RDMA (default on)
       --cpu C          intel (default), amd or arm
-      --nccl V         release, such as 2.28.9; with logs, only where the log does not say
+      --nccl V         release, such as 2.28.9; with logs: only if the log does not say
       --algo L, --proto L
                        NCCL_ALGO and NCCL_PROTO
   -w, --what-if L      changes, shown before and after: nics=8x400G,gdr=on,version=2.24,nodes=32,channels=32,
                        algo=Ring,proto=^LL128,cpu=amd,gpus=8xB200,pat=1
   -v, --verbose        every algorithm and protocol of each size, with its time or why it may not be used
 
-The plain models of a link, for all collectives, send and receive:
+Simple models of a link, for all collectives and for send and receive:
 
       --alpha T --bandwidth B
                        latency, such as 5us, and GB/s of the link, from data sheets or from a fit
       --loggp L,o,g,G  LogGP instead: latency, overhead and gap in µs, gap per byte in ns
-      --ranks N        ranks (default 8)
-      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes says how many
+      --ranks N        number of ranks (default 8)
+      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes gives the number of nodes
 
 The training step of a transformer: volumes, times, memory, MFU and HFU, bubble, GPU-hours lost:
 
       --model L        layers=32,hidden=4096,heads=32,kv=8,ffn=14336,vocab=128256,seq=8192,experts=8,active=2
       --layout L       dp=8,tp=4,pp=2,cp=1,ep=1,zero=1,batch=1,micro=16,interleave=1,sp=on,recompute=selective
-                       micro: microbatches per step; recompute: none, selective, full, or a number of
-                       layers per stage
-      --step-time T    measured: 4.2s
-      --peak-tflops N  of one GPU (default: by --gpus)
+                       (micro: microbatches per step; recompute: none, selective, full, or a number of
+                       layers per stage)
+      --step-time T    the measured time of a step, such as 4.2s
+      --peak-tflops N  peak of one GPU (default: by --gpus)
 
       --explain        units and formulas below the numbers
   -f, --format F       text (default), json or csv

@@ -119,7 +119,7 @@ Examples:
   tacet preflight
   srun --ntasks-per-node=1 tacet preflight && srun train.sh
   mpirun -np 4 --map-by node tacet preflight --meet node1
-  tacet run --preflight -- torchrun --nnodes 4 --nproc-per-node 8 train.py
+  srun --ntasks-per-node=1 tacet run --preflight -- torchrun --nnodes 4 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint node1:29500 train.py
 )",
                                    RunPreflightCommand};
 

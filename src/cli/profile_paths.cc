@@ -61,7 +61,7 @@ Result<std::vector<Incident>> LoadAllJobs(const std::vector<std::string>& paths,
   if (!loaded->missing.empty())
     return Error{"'" + loaded->missing.front() + "': no such file or folder", std::string(kName)};
   if (loaded->unreadable > 0 && loaded->unreadable == loaded->fragments.size())
-    return Error{"nothing could be read under these paths", "check that they hold files, and their permissions"};
+    return Error{"nothing could be read " + InPaths(paths), std::string(kNothingRead)};
   return Assemble(std::move(loaded->fragments));
 }
 
@@ -75,7 +75,7 @@ Result<std::vector<Incident>> LoadJobs(const std::vector<std::string>& paths, Lo
     return Error{"this is the output of a benchmark, not of a job with steps",
                  "'tacet compare A B' compares two of them, 'tacet bandwidth' judges one"};
   if (jobs->empty())
-    return Error{"no timing data was found under these paths",
+    return Error{"no timing data was found " + InPaths(paths),
                  "torch.profiler traces of all ranks over a few steps work best; 'tacet formats' lists what is read"};
   return jobs;
 }

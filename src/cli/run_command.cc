@@ -95,7 +95,7 @@ records, RAS, nvidia-smi, the kernel's log, counters and /proc of all ranks on t
 culprit on standard error and in the run folder. When it crashes: the same from what is left. A job that succeeds
 gets no verdict. Output passes through unchanged; variables that are already set keep their values.
 
-      --light           only what costs nothing: NCCL's setup log, the flight recorder
+      --light           only what costs next to nothing: NCCL's setup log, the flight recorder
       --full            everything: a line per call, shapes checked, C++ stacks; slow
   -d, --dir FOLDER      the run folder (default: tacet-runs/<time>-<name>); where srun or mpirun starts several
                         runs, each has FOLDER/<host>
@@ -121,7 +121,7 @@ started. Signals are passed on. When tacet run itself is killed, the job gets SI
 
 Examples:
   tacet run -- torchrun --nproc-per-node 8 train.py
-  srun --ntasks-per-node=1 tacet run -- torchrun --nnodes 4 --nproc-per-node 8 train.py
+  srun --ntasks-per-node=1 tacet run -- torchrun --nnodes 4 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint node1:29500 train.py
   tacet run --on-hang kill --webhook https://chat.example/hook -- python train.py
 )",
                              RunRun};

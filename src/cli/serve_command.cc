@@ -122,7 +122,7 @@ boxes. Agents may disappear and return. Over HTTP:
   /api/v1/state        all processes, brief; ?job=NAME&offset=N&limit=N
 
   -a, --agents LIST      host:port,... (--port where none is named); may be given several times
-      --agents-file FILE one or more per line, '#' begins a comment; read again when it changes
+      --agents-file FILE one or more agents per line, '#' begins a comment; read again when it changes
       --slurm NODES      a node list as Slurm writes it: node[01-16,20]
       --port N           port of agents named without one (default 9560)
       --dns NAME         every address of NAME[:PORT], resolved again every 15 s (a headless service)
@@ -132,8 +132,8 @@ boxes. Agents may disappear and return. Over HTTP:
       --workers N        agents polled at a time (default 32)
 
 For agents with a web configuration:
-      --agent-tls        use TLS; the system's authorities signed their certificates
-      --agent-ca FILE    use TLS; this authority signed their certificates
+      --agent-tls        use TLS and verify agents with the system's CA certificates
+      --agent-ca FILE    use TLS and verify agents with this CA certificate
       --agent-token-file FILE, --agent-user-file FILE   one line: a token, or user:password
       --agent-cert FILE, --agent-key FILE               the server's own certificate, where agents require one
 
@@ -142,10 +142,16 @@ Access (docs/live.md): users of this host see their own jobs, root and operators
                          needed where other hosts can reach the address
       --operators LIST   users of this host who see all jobs (default root,prometheus)
       --socket PATH      also answer on this unix socket
-      --host-name NAME   another name for this service in requests, besides its addresses, localhost and the host name
+      --host-name NAME   a further name by which requests may address this service (HTTP Host header), besides its
+                         addresses, localhost and the host name
       --insecure         serve other hosts without TLS or authentication: anyone who reaches the port sees all jobs
 
 Ends on SIGTERM and SIGINT.
+
+Exit code:
+  0  ended by a signal
+  2  wrong usage, or the service could not be started
+  3  internal error
 
 Examples:
   tacet serve --slurm "$SLURM_JOB_NODELIST" --listen 0.0.0.0:9570 --web-config web.yml --agent-ca ca.crt

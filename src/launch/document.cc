@@ -8,6 +8,8 @@
 namespace tacet {
 namespace {
 
+bool IsWordChar(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
 // What would begin a construct of Markdown stands behind a backslash; lines stay lines.
 std::string EscapeForMarkdown(std::string_view text, bool cell) {
   std::string out;
@@ -18,7 +20,9 @@ std::string EscapeForMarkdown(std::string_view text, bool cell) {
       out += ' ';
       continue;
     }
-    const bool special = std::string_view("\\`*_[]<>|").find(c) != std::string_view::npos ||
+    // Within a word an underscore means nothing: NCCL_DEBUG can be copied as it stands.
+    const bool joins = c == '_' && i > 0 && i + 1 < text.size() && IsWordChar(text[i - 1]) && IsWordChar(text[i + 1]);
+    const bool special = (std::string_view("\\`*_[]<>|").find(c) != std::string_view::npos && !joins) ||
                          (line_begins && (c == '#' || c == '+' || c == '-' || c == '='));
     if (special) out += '\\';
     out += c;

@@ -28,6 +28,15 @@ TEST(Document, MarkdownKeepsEvidenceFromBecomingMarkup) {
   EXPECT_NE(text.find("| x y | \\</td\\> |"), std::string::npos);
 }
 
+TEST(Document, ANameWithUnderscoresCanBeCopiedFromMarkdown) {
+  Document document;
+  document.title = "t";
+  document.sections.push_back({"A", {}});
+  document.sections.back().Say("NCCL_DEBUG and _emphasis_ and __init__");
+  EXPECT_NE(RenderMarkdown(document).find("NCCL_DEBUG and \\_emphasis\\_ and \\_\\_init\\_\\_"), std::string::npos)
+      << RenderMarkdown(document);
+}
+
 TEST(Document, HtmlHoldsNoTagOfTheEvidence) {
   const std::string text = RenderDocumentHtml(Hostile());
   EXPECT_EQ(text.find("<img"), std::string::npos);

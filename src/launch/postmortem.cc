@@ -329,7 +329,7 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   add(OthersSection(run));
   if (fault) add(StacksSection(run));
   add(DivergingSection(run, baseline));
-  add(BaselineSection(run, baseline));
+  if (fault || baseline != nullptr) add(BaselineSection(run, baseline));
   add(VariablesSection(run, baseline));
   add(RingsSection(run, baseline));
   if (fault) {

@@ -166,9 +166,9 @@ std::string EndText(const RunManifest& manifest) {
 }
 
 DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline) {
-  DocumentSection section{"Baseline against incident", {}};
+  DocumentSection section{"Compared with a baseline", {}};
   if (baseline == nullptr) {
-    section.Say("No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares it with a good run.");
+    section.Say("No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares this run with a good one.");
     return section;
   }
   const auto row = [&](const std::string& what, const std::string& good, const std::string& bad) {
@@ -178,7 +178,7 @@ DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline)
     if (report.jobs.empty() || report.jobs.front().world_size < 0) return std::string("unknown");
     return (report.jobs.front().world_told ? "" : "at least ") + std::to_string(report.jobs.front().world_size);
   };
-  std::vector<std::vector<std::string>> rows = {{"", "Baseline", "Incident", ""}};
+  std::vector<std::vector<std::string>> rows = {{"", "Baseline", "This run", ""}};
   rows.push_back(row("Run", CleanWords(baseline->path), CleanWords(run.path)));
   rows.back().back().clear();
   rows.push_back(row("Status", StatusWord(baseline->report), StatusWord(run.report)));

@@ -46,6 +46,7 @@ struct Speaker {
   int64_t world_size = -1;
   bool fails = false;  // a line of its own tells of an error, whatever else that line says
   RankClue rank_clue = RankClue::not_told;
+  std::string gpu_uuid;  // of its GPU
 };
 
 // Bytes of a file: understood + ignored + not_understood == total, always.

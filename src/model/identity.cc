@@ -29,6 +29,7 @@ void Absorb(const Speaker& speaker, Process& process) {
     if (!speaker.host.empty()) process.host = speaker.host;
   if (process.pid < 0) process.pid = speaker.pid;
   if (process.device < 0) process.device = speaker.device;
+  if (process.gpu_uuid.empty()) process.gpu_uuid = speaker.gpu_uuid;
   process.fails |= speaker.fails;
   if (process.rank_clue == RankClue::not_told) process.rank_clue = speaker.rank_clue;
   process.rank_certainty = std::max(process.rank_certainty, speaker.rank_certainty);
@@ -36,7 +37,7 @@ void Absorb(const Speaker& speaker, Process& process) {
 
 uint32_t AddProcess(const Speaker& speaker, Incident& incident) {
   const auto index = static_cast<uint32_t>(incident.processes.size());
-  incident.processes.push_back({speaker.rank, Certainty::none, "", -1, -1, {}, false, RankClue::not_told});
+  incident.processes.push_back({speaker.rank, Certainty::none, "", -1, -1, {}, false, RankClue::not_told, ""});
   if (speaker.rank.known()) incident.process_of.emplace(speaker.rank, index);
   Absorb(speaker, incident.processes.back());
   return index;

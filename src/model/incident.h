@@ -33,6 +33,7 @@ struct Process {
   std::vector<FileId> files;  // that speak of it
   bool fails = false;         // see Speaker
   RankClue rank_clue = RankClue::not_told;
+  std::string gpu_uuid;  // of its GPU; empty where not told
 };
 
 // The whole: everything known of one job, in one set of ids.

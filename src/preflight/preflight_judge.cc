@@ -132,7 +132,7 @@ static void TellAbsent(const PreflightEvidence& evidence, const EqualKey& one, s
   const std::string where = evidence.hosts.size() > 1 ? " on any host" : "";
   if (key == "gpus" && !broken)
     checks.push_back(
-        {one.id, CheckLevel::skipped, {}, "nvidia-smi was not found" + where + "; GPUs were not checked", ""});
+        {one.id, CheckLevel::skipped, {}, "nvidia-smi was not found" + where + ", so GPUs were not checked", ""});
   if (key != "torch") return;
   const bool unasked = std::all_of(evidence.hosts.begin(), evidence.hosts.end(),
                                    [](const PreflightHost& host) { return host.facts.Value(kPythonSkipped) == "1"; });
@@ -140,7 +140,7 @@ static void TellAbsent(const PreflightEvidence& evidence, const EqualKey& one, s
       {one.id,
        CheckLevel::skipped,
        {},
-       unasked ? "PyTorch was not checked (--python none)" : "no PyTorch was found" + where + "; it was not checked",
+       unasked ? "PyTorch was not checked (--python none)" : "PyTorch was not found" + where + ", so it was not checked",
        ""});
 }
 

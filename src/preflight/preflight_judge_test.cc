@@ -158,7 +158,7 @@ TEST(PreflightJudge, WhatNoHostHasIsCalledUnchecked) {
   PreflightReport report = JudgePreflight(evidence);
   EXPECT_EQ(report.verdict, PreflightVerdict::go);
   EXPECT_EQ(find(report, "gpus").level, CheckLevel::skipped);
-  EXPECT_EQ(find(report, "gpus").says, "nvidia-smi was not found; GPUs were not checked");
+  EXPECT_EQ(find(report, "gpus").says, "nvidia-smi was not found, so GPUs were not checked");
   EXPECT_EQ(find(report, "pytorch").level, CheckLevel::skipped);
   EXPECT_EQ(find(report, "port-range").says, "32768 to 60999");
   evidence.hosts[0].facts.values["gpus"] = "8 x NVIDIA H100";

@@ -193,7 +193,8 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
   if (verbose) {
     AddTable(page, summary.empty() ? "All measures" : "All sizes", lines);
   } else if (!lines.empty()) {
-    page.Heading("What changed (mean of A -> B, change, " + IntervalName(comparison) + ")");
+    page.Heading(std::string("What changed (mean") + (comparison.StepTime() ? " per step" : "") +
+                 " of A -> B, change, " + IntervalName(comparison) + ")");
     for (const ComparisonLine* line : lines) AddChange(page, *line);
   }
   if (one_sided > 0)

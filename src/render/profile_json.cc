@@ -183,6 +183,10 @@ void WriteVerdict(JsonWriter& json, const ProfileReport& profile) {
     json.Key("why").String(advice.why);
     json.Key("gain").Double(advice.gain);
     json.Key("at_most").Bool(advice.at_most);
+    json.Key("gain_low");
+    advice.high > advice.low ? json.Double(advice.low) : json.Null();
+    json.Key("gain_high");
+    advice.high > advice.low ? json.Double(advice.high) : json.Null();
     json.EndObject();
   }
   json.EndArray();
@@ -194,6 +198,14 @@ void WriteJob(JsonWriter& json, const ProfileReport& profile) {
   json.Key("source").String(profile.source);
   json.Key("world_size").Int(profile.world_size);
   json.Key("ranks_seen").Ints(profile.ranks);
+  json.Key("shared_gpus").BeginArray();
+  for (const std::vector<Rank>& ranks : profile.shared_gpus) {
+    json.BeginArray();
+    for (const Rank rank : ranks) json.Int(rank.value);
+    json.EndArray();
+  }
+  json.EndArray();
+  json.Key("setup").String(profile.setup);
   json.Key("steps").Int(static_cast<int64_t>(profile.steps));
   json.Key("step_ns").Int(profile.step_ns);
   WriteVerdict(json, profile);

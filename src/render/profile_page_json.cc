@@ -184,11 +184,16 @@ void WriteHead(JsonWriter& json, const ProfileReport& profile) {
   json.Key("world_size").Int(profile.world_size).Key("ranks_seen").Int(static_cast<int64_t>(profile.ranks.size()));
   json.Key("steps").Int(static_cast<int64_t>(profile.steps)).Key("step_ns").Int(profile.step_ns);
   json.Key("verdict").String(Name(profile.verdict)).Key("heading").String(HeadingWord(profile));
-  json.Key("headline").String(profile.headline);
+  json.Key("headline").String(profile.headline).Key("setup").String(profile.setup);
   json.Key("advice").BeginArray();
   for (const Advice& one : profile.advice) {
     json.BeginObject().Key("what").String(one.what).Key("why").String(one.why);
-    json.Key("gain").Double(Rounded(one.gain)).Key("at_most").Bool(one.at_most).EndObject();
+    json.Key("gain").Double(Rounded(one.gain)).Key("at_most").Bool(one.at_most);
+    json.Key("gain_low");
+    one.high > one.low ? json.Double(Rounded(one.low)) : json.Null();
+    json.Key("gain_high");
+    one.high > one.low ? json.Double(Rounded(one.high)) : json.Null();
+    json.EndObject();
   }
   json.EndArray();
   json.Key("hidden_fraction").Double(Rounded(profile.overlap_ratio));

@@ -100,7 +100,7 @@ TEST(ProfileText, TellsTheBalanceOfAllToAlls) {
   profile.expert_group = "ep";
   const std::string text = RenderProfileText(profile, {});
   EXPECT_NE(text.find("the busiest rank receives 2.50 times the mean in a single call"), std::string::npos) << text;
-  EXPECT_LT(text.find("\n  1     1.0 kB"), text.find("\n  0     1.0 kB")) << text;  // the busiest first
+  EXPECT_LT(text.find("\n  1     1000 B"), text.find("\n  0     1000 B")) << text;  // the busiest first
 }
 
 TEST(ProfileText, CallsABalanceUnknownWithoutWhatIsReceived) {
@@ -127,6 +127,23 @@ TEST(ProfileWords, GiveTheFiguresOfAColumnTheSameDigits) {
   EXPECT_EQ(DescribeFlops(2.14e12), "2.14 TFLOP");
   EXPECT_EQ(DescribeSmallShare(0.0001), "< 0.1 %");
   EXPECT_EQ(DescribeSmallShare(0), "0.0 %");
+}
+
+TEST(ProfileWords, CountBytesInPowersOfTwo) {
+  EXPECT_EQ(DescribeSize(1000), "1000 B");
+  EXPECT_EQ(DescribeSize(1536), "1.5 KiB");
+  EXPECT_EQ(DescribeSize(25 << 20), "25.0 MiB");
+  EXPECT_EQ(DescribeSize(750'780'416), "716 MiB");
+  EXPECT_EQ(DescribeSize((int64_t{1} << 30) - 1), "1.0 GiB");
+}
+
+TEST(ProfileText, WhatIsCertainAndWhatItCostsAreTwoThings) {
+  const std::string text = RenderProfileText(SampleProfile(4, 3), {.colour = false, .width = 200, .verbose = false});
+  EXPECT_NE(text.find("saves about 20.0 % of the step (95 % interval 0.0 % to 35.0 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("cost: 20.0 % of every rank's step (95 % interval 0.0 % to 35.0 %);"), std::string::npos) << text;
+  EXPECT_NE(text.find("CONFIDENCE: that the rank is late, not how much it costs"), std::string::npos) << text;
+  EXPECT_LT(text.find("All ranks share one GPU"), text.find("What would save most")) << text;
+  EXPECT_EQ(text.find(" MB"), std::string::npos) << text;  // one kind of unit in a table
 }
 
 TEST(ProfileText, FlagsAUtilisationThatCannotBe) {

@@ -11,7 +11,7 @@
 namespace tacet {
 namespace {
 
-std::string Bytes(int64_t bytes) { return DescribeBytes(static_cast<uint64_t>(std::max<int64_t>(0, bytes))); }
+std::string Bytes(int64_t bytes) { return DescribeSize(std::max<int64_t>(0, bytes)); }
 std::string Time(int64_t ns) { return DescribeTime(static_cast<double>(ns)); }
 
 constexpr size_t kMostParts = 8;  // buckets or units shown
@@ -45,9 +45,9 @@ void AddPipeline(TextPage& page, const PipelineReport& pipeline) {
   }
   page.Table(rows, 2, true);
   if (pipeline.heaviest >= 0)
-    page.Paragraph("  ", "heaviest: stage " + std::to_string(pipeline.heaviest) + ", " +
-                             DescribeFactor(pipeline.imbalance) + " times the others; equal stages would save " +
-                             DescribeShare(pipeline.balance_gain));
+    page.Paragraph(
+        "  ", "heaviest: stage " + std::to_string(pipeline.heaviest) + ", " + DescribeFactor(pipeline.imbalance) +
+                  " times the median of the others; equal stages would save " + DescribeShare(pipeline.balance_gain));
 }
 
 // "3: 1.58, 0: 1.02, ...", the slowest first.
@@ -115,11 +115,10 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (!ddp.found) return;
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
   page.Paragraph(
-      "  ",
-      Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
-          " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
-          (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
-          (ddp.fit.latency_measured ? "" : " (the latency is assumed; the sizes of these operations do not show it)"));
+      "  ", Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
+                " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
+                (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
+                (ddp.fit.latency_measured ? "" : " (the latency is assumed: it cannot be fitted to these operations)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};
   const size_t shown = verbose ? ddp.buckets.size() : std::min(ddp.buckets.size(), kMostParts);
   for (size_t i = 0; i < shown; ++i) {
@@ -137,10 +136,9 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.step_ns > 0 && std::any_of(ddp.buckets.begin(), ddp.buckets.end(),
                                          [&](const DdpBucket& one) { return one.end_ns > profile.step_ns; }))
     page.Paragraph("  ", "a bucket whose END is later than the step time finishes while the host is in the next step");
-  std::vector<TextRow> caps = {{{"CAP"}, {"PREDICTED STEP"}}};
+  std::vector<TextRow> caps = {{{"BUCKET_CAP_MB"}, {"PREDICTED STEP"}}};
   caps.reserve(ddp.predictions.size() + 1);
-  for (const DdpPrediction& one : ddp.predictions)
-    caps.push_back({{Cap(one.cap_mb) + " MB"}, {DescribeTime(one.step_ns)}});
+  for (const DdpPrediction& one : ddp.predictions) caps.push_back({{Cap(one.cap_mb)}, {DescribeTime(one.step_ns)}});
   if (caps.size() > 1) page.Table(caps, 2, true);
   if (caps.size() > 1 && ddp.predicted_ns > 0)
     page.Paragraph("  ", "with the present buckets the predicted step is " + DescribeTime(ddp.predicted_ns) +
@@ -314,10 +312,11 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, true);
   if (cut) page.Paragraph("  ", "... the 4 ranks with most reserved; --verbose shows all");
-  page.Paragraph("  ",
-                 "by sizes and lifetimes: PERSISTENT is optimizer state, buckets and whatever else outlives a step; "
-                 "TRANSIENT is activations, gradients and workspace",
-                 Ink::dim);
+  page.Paragraph(
+      "  ",
+      "inferred from sizes and lifetimes: PERSISTENT is optimizer state, buckets and whatever else outlives a step; "
+      "TRANSIENT is activations, gradients and workspace",
+      Ink::dim);
 }
 
 }  // namespace

@@ -15,10 +15,16 @@ namespace {
 
 constexpr size_t kMostRanks = 16, kMostLines = 20;
 
+// " (95 % interval 0.0 % to 28.9 %)"
+std::string DescribeInterval(double low, double high) {
+  return " (95 % interval " + DescribeShare(low) + " to " + DescribeShare(high) + ")";
+}
+
 void AddHead(TextPage& page, const ProfileReport& profile) {
   page.Line(page.Paint(UpperCase(HeadingWord(profile)), Ink::strong) +
             (profile.job.empty() ? "" : "  " + CleanLine(profile.job)));
   page.Paragraph("  ", CleanText(profile.headline));
+  if (!profile.setup.empty()) page.Paragraph("  ", CleanText(profile.setup), Ink::yellow);
   const std::string article = profile.source == "pipeline timeline" ? "a " : "";
   std::string facts = profile.source.empty() ? "no times" : "from " + article + profile.source;
   const auto ranks = static_cast<uint64_t>(std::max<int64_t>(0, profile.world_size));
@@ -29,14 +35,21 @@ void AddHead(TextPage& page, const ProfileReport& profile) {
   page.Paragraph("  ", facts, Ink::dim);
 }
 
+// "saves at most 7.7 % of the step", "saves about 13.5 % of the step (95 % interval 0.0 % to 28.9 %)".
+std::string DescribeGain(const Advice& advice) {
+  const bool about = advice.high > advice.low;
+  return std::string(advice.at_most ? "saves at most "
+                     : about        ? "saves about "
+                                    : "saves ") +
+         DescribeShare(advice.gain) + " of the step" + (about ? DescribeInterval(advice.low, advice.high) : "");
+}
+
 void AddAdvice(TextPage& page, const ProfileReport& profile) {
   if (profile.advice.empty()) return;
   page.Heading("What would save most");
   int number = 0;
   for (const Advice& advice : profile.advice) {
-    page.Paragraph("  " + std::to_string(++number) + ". ", CleanText(advice.what) + ": " +
-                                                               (advice.at_most ? "saves at most " : "saves ") +
-                                                               DescribeShare(advice.gain) + " of the step");
+    page.Paragraph("  " + std::to_string(++number) + ". ", CleanText(advice.what) + ": " + DescribeGain(advice));
     page.Paragraph("     ", CleanText(advice.why), Ink::dim);
   }
 }
@@ -73,6 +86,11 @@ void AddBudgets(TextPage& page, const ProfileReport& profile, bool verbose) {
   for (const ProfileRank* rank : ranks)
     rows.push_back(BudgetRow(rank->rank.known() ? std::to_string(rank->rank.value) : "?", rank->mean));
   page.Table(rows, 2, true);
+  page.Paragraph(
+      "  ",
+      "HIDDEN, EXPOSED: communication with and without compute beside it; HOST WAIT: the GPU is idle and "
+      "nothing was launched; LAUNCH: it is idle although work was launched; DATA: host wait in a data loader",
+      Ink::dim);
   if (cut)
     page.Paragraph("  ", "... the " + std::to_string(kMostRanks) + " that compute longest of " +
                              std::to_string(profile.budgets.size()) + "; --verbose shows all");
@@ -103,9 +121,8 @@ std::string MembersCell(const ProfileTableRow& line) {
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.table.empty()) return;
   const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
-  page.Heading(lonely
-                   ? "Communication (sums over all steps; GB/s = 1e9 B/s; of one rank, TRANSFER includes its waiting)"
-                   : "Communication (sums over all steps; GB/s = 1e9 B/s)");
+  page.Heading("Communication (sums over all steps" +
+               std::string(lonely ? "; of one rank, TRANSFER includes its waiting)" : ")"));
   // What names a row comes first: it is repeated where the table is printed in parts.
   std::vector<TextRow> rows = {{{"GROUP"},
                                 {"OPERATION", Ink::plain, true},
@@ -131,7 +148,7 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                     {row.size_class > 0 ? DescribeSizeClass(row.size_class) : "?"},
                     {MembersCell(line)},
                     {std::to_string(row.calls)},
-                    {row.bytes > 0 ? DescribeBytes(static_cast<uint64_t>(row.bytes)) : "?"},
+                    {row.bytes > 0 ? DescribeSize(row.bytes) : "?"},
                     {row.compared == 0 || !row.plausible ? "?" : DescribeTime(static_cast<double>(row.mean_wait_ns))},
                     {row.plausible ? DescribeTime(static_cast<double>(row.transfer_ns)) : "?"},
                     {sized ? DescribeRate(row.algorithm_gbs) : "?"},
@@ -141,6 +158,10 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
                                             : ""}});
   }
   page.Table(rows, 2, verbose);
+  page.Paragraph("  ",
+                 "UP TO: size of one operation; WAIT: for the last rank, mean of the ranks; ALGBW, BUSBW: GB/s of the "
+                 "transfer, 1e9 bytes per second",
+                 Ink::dim);
   if (!verbose && table.size() > kMostLines)
     page.Paragraph("  ", "... and " + std::to_string(table.size() - kMostLines) + " more lines (--verbose)");
   if (profile.groups.size() < 2) return;
@@ -217,10 +238,21 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
                     {std::string(Name(one.trust)) + (one.origin == StragglerOrigin::stage ? " (stage times)" : "")}});
   page.Table(rows, 2, true);
   const StragglerReport& found = profile.stragglers;
+  const bool timed =
+      std::any_of(found.stragglers.begin(), found.stragglers.end(), [](const Straggler& one) { return one.z > 0; });
+  const bool stalls = std::any_of(found.stragglers.begin(), found.stragglers.end(),
+                                  [](const Straggler& one) { return one.pattern == StragglerPattern::intermittent; });
+  page.Paragraph("  ",
+                 std::string("LATE BY: behind the median rank, per step") +
+                     (stalls ? "; of an intermittent straggler the mean of its late steps" : "") +
+                     (timed ? "; Z: lateness over its standard error" : "") +
+                     "; CONFIDENCE: that the rank is late, not how much it costs",
+                 Ink::dim);
   if (found.cost_share <= 0) return;
-  page.Paragraph("  ", "cost: " + DescribeShare(found.cost_share) +
-                           " of every rank's step; without it throughput would be " +
-                           DescribeShare(found.lost_throughput()) + " higher");
+  const CostInterval interval = IntervalOfCost(found);
+  page.Paragraph("  ", "cost: " + DescribeShare(found.cost_share) + " of every rank's step" +
+                           (interval.known() ? DescribeInterval(interval.low, interval.high) : "") +
+                           "; without it throughput would be " + DescribeShare(found.lost_throughput()) + " higher");
 }
 
 }  // namespace

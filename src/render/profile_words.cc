@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 namespace tacet {
 namespace {
@@ -29,6 +30,15 @@ std::string DescribeTime(double ns) {
   if (size < 1e6) return Print(size < 1e4 ? "%.2f µs" : "%.1f µs", ns / 1e3);
   if (size < 1e9) return Print(size < 1e7 ? "%.2f ms" : "%.1f ms", ns / 1e6);
   return Print("%.2f s", ns / 1e9);
+}
+
+std::string DescribeSize(int64_t bytes) {
+  static constexpr const char* kUnits[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; value >= 1023.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return Print(value < 99.95 ? "%.1f" : "%.0f", value) + kUnits[unit];
 }
 
 std::string DescribeShare(double share) { return Print("%.1f %%", share * 100); }
@@ -67,7 +77,7 @@ std::string_view Name(PipelineSchedule schedule) {
 }
 
 std::string_view Name(StragglerPattern pattern) {
-  return pattern == StragglerPattern::persistent ? "persistent" : "now and then";
+  return pattern == StragglerPattern::persistent ? "persistent" : "intermittent";
 }
 
 std::string_view Name(StragglerOrigin origin) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace tacet {
 std::string_view HeadingWord(const ProfileReport& profile);
 
 std::string DescribeTime(double ns);        // "12.3 ms"
+std::string DescribeSize(
+    int64_t bytes);  // "716 MiB": in powers of two throughout, as size classes and bucket_cap_mb count
 std::string DescribeShare(double share);    // "12.3 %"
 std::string DescribeSmallShare(double share);  // "< 0.1 %" for what would be rounded to nothing
 std::string DescribeNumber(double number);  // three digits: "48.3", "0.00512"

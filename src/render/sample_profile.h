@@ -26,7 +26,9 @@ inline ProfileReport SampleProfile(int ranks, int steps) {
   profile.verdict = ProfileVerdict::communication_bound;
   profile.headline = "Compute takes 60 % of the step, exposed communication 30 %; no kernel runs in 6.0 %; rank " +
                      std::to_string(late) + " makes the others wait";
-  profile.advice = {{"Bring rank " + std::to_string(late) + " to the pace of the others", "its GPU works longer", 0.2}};
+  profile.advice = {{"Bring rank " + std::to_string(late) + " to the pace of the others", "its GPU works longer", 0.2,
+                     false, 0.0, 0.35}};
+  profile.setup = "All ranks share one GPU";
   profile.mean = {55 * kSampleMs, 5 * kSampleMs, 30 * kSampleMs, 4 * kSampleMs,
                   3 * kSampleMs,  2 * kSampleMs, 1 * kSampleMs};
   profile.overlap_ratio = 0.14, profile.overlap_efficiency = 0.33, profile.wait_share = 0.4;
@@ -60,7 +62,10 @@ inline ProfileReport SampleProfile(int ranks, int steps) {
                                     .share = 0.25,
                                     .late_ns = 25 * kSampleMs,
                                     .late_steps = profile.steps,
-                                    .steps = profile.steps}};
+                                    .steps = profile.steps,
+                                    .cost = 0.2,
+                                    .low = 0.0,
+                                    .high = 0.35}};
   ProfileTableRow line;
   line.group = "default_pg";
   line.row = {.kind = OpKind::all_reduce,
@@ -110,7 +115,7 @@ inline ProfileReport SampleHostileProfile() {
   const std::string bad =
       "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\x1b[31m";
   ProfileReport profile = SampleProfile(20, 4);
-  profile.job = profile.headline = bad;
+  profile.job = profile.headline = profile.setup = bad;
   for (ProfileRank& rank : profile.budgets) rank.host = rank.device = bad;
   profile.table_by_role[0].group = bad;
   profile.remarks = {bad};

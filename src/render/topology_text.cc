@@ -281,9 +281,10 @@ void AddComm(TextPage& page, const TopologyReport& topology, const TopologyComm&
   if (comm.seen < comm.ranks)
     page.Line("  " + page.Paint("the logs show only " + std::to_string(comm.seen) + " of these ranks in it", Ink::dim));
   for (const TopologyGraph& graph : comm.graphs) {
-    std::string line = graph.name + " graph: " + Count(static_cast<uint64_t>(graph.channels), "channel") + " of " +
-                       Gbs(graph.intra_gbs) + " GB/s inside, " + Gbs(graph.inter_gbs) + " between nodes, paths " +
-                       graph.type_intra + " and " + graph.type_inter;
+    std::string line = graph.name + " graph: " + Count(static_cast<uint64_t>(graph.channels), "channel") +
+                       (graph.channels == 1 ? ": " : ", each ") + Gbs(graph.intra_gbs) + " GB/s inside a node (path " +
+                       graph.type_intra + "), " + Gbs(graph.inter_gbs) + " GB/s between nodes (path " +
+                       graph.type_inter + ")";
     if (graph.cross_nic > 0) line += ", enters and leaves nodes through different NICs on purpose";
     if (!graph.lowered_by.empty()) line += "; lowered by " + CleanLine(graph.lowered_by);
     page.Paragraph("  ", line, graph.lowered_by.empty() ? Ink::plain : Ink::yellow);

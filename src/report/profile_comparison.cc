@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "analysis/timing/statistics.h"
 #include "report/profile_series.h"
@@ -38,6 +39,15 @@ const ComparisonLine* LineOf(const ProfileComparison& comparison, std::string_vi
   for (const ComparisonLine& line : comparison.lines)
     if (line.name == name && line.kind != ChangeKind::only_a && line.kind != ChangeKind::only_b) return &line;
   return nullptr;
+}
+
+// Where both runs move the same amount in enough steps, the transfer time per MiB says the same a second time.
+void DropRepeatedTransfers(ProfileComparison& out) {
+  std::set<std::string> told;
+  for (const ComparisonLine& line : out.lines)
+    if (line.kind == ChangeKind::none && std::min(line.count_a, line.count_b) >= kFewSteps)
+      told.insert(line.name + std::string(kPerMiB));
+  std::erase_if(out.lines, [&](const ComparisonLine& line) { return told.contains(line.name); });
 }
 
 // What computes at the same time as communication counts as hidden communication. Computing that takes as long in all
@@ -112,8 +122,24 @@ void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileCompariso
   }
 }
 
+// What a straggler that only one run has costs there, beside what the comparison measures in all: the cost is an
+// estimate, and no part of a slowdown is larger than the whole.
+std::string CostInOneRun(const Straggler& one, bool in_b, const ComparisonLine* step) {
+  const std::string run = in_b ? "B" : "A", cost = StepPercent(one.cost);
+  const std::string plain = "it costs about " + cost + " of " + run + "'s step";
+  if (!step || step->kind == ChangeKind::untested) return plain;
+  if (step->kind != (in_b ? ChangeKind::slower : ChangeKind::faster))
+    return plain + ", although " + run + " is not significantly slower than " + (in_b ? "A" : "B");
+  const double own = in_b ? step->mean_b : step->mean_a, other = in_b ? step->mean_a : step->mean_b;
+  const double lost = 1 - other / own;
+  if (one.cost <= lost) return plain + ", of the " + StepPercent(lost) + " by which " + run + " is slower";
+  return "it explains all of the " + StepPercent(lost) + " of " + run + "'s step by which " + run +
+         " is slower (its cost is estimated at " + cost + ")";
+}
+
 // Who makes the others wait in one run, or in both: often the whole difference.
-void CompareStragglers(const StragglerReport& a, const StragglerReport& b, std::vector<std::string>& out) {
+void CompareStragglers(const StragglerReport& a, const StragglerReport& b, const ComparisonLine* step,
+                       std::vector<std::string>& out) {
   if (a.steps < 2 || b.steps < 2) return;
   const auto find = [](const StragglerReport& report, Rank rank) -> const Straggler* {
     for (const Straggler& one : report.stragglers)
@@ -126,12 +152,11 @@ void CompareStragglers(const StragglerReport& a, const StragglerReport& b, std::
     out.push_back(name(one) + " makes the others wait in " +
                   (before ? "both runs: it costs about " + StepPercent(before->cost) + " of the step in A, " +
                                 StepPercent(one.cost) + " in B"
-                          : "B and not in A: it costs about " + StepPercent(one.cost) + " of B's step"));
+                          : "B and not in A: " + CostInOneRun(one, true, step)));
   }
   for (const Straggler& one : a.stragglers)
     if (!find(b, one.rank))
-      out.push_back(name(one) + " makes the others wait in A and not in B: it costs about " + StepPercent(one.cost) +
-                    " of A's step");
+      out.push_back(name(one) + " makes the others wait in A and not in B: " + CostInOneRun(one, false, step));
 }
 
 }  // namespace
@@ -266,12 +291,13 @@ ProfileComparison CompareProfiles(const ProfileReport& a, const ProfileReport& b
   }
   for (const ProfileSeries& series : b.series)
     if (in_b.contains(series.name)) single.push_back(LineOfOneSide(series, false));
+  DropRepeatedTransfers(out);
   out.lines.insert(out.lines.end(), single.begin(), single.end());
   JudgeLines(out);
   SettleComputing(out);
   ExplainByOverlap(out);
   AddRemarks(a, b, out);
-  if (out.headline.empty()) CompareStragglers(a.stragglers, b.stragglers, out.stragglers);
+  if (out.headline.empty()) CompareStragglers(a.stragglers, b.stragglers, out.StepTime(), out.stragglers);
   return out;
 }
 

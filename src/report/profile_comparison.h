@@ -15,7 +15,7 @@ enum class ChangeKind : uint8_t {
   more_overlap,  // of communication that computing hides: more of it is no loss
   less_overlap,
   untested,      // fewer than two values on a side
-  other_amount,  // the runs move different amounts there: times say nothing, times per MB do
+  other_amount,  // the runs move different amounts there: times say nothing, times per MiB do
   only_a,        // the line exists in one run only
   only_b,
 };

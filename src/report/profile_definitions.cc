@@ -59,6 +59,10 @@ std::span<const Definition> ProfileDefinitions() {
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
        "and for which the others wait at least 3.5 % of the step; or the only rank that stalls more often than ranks "
        "of healthy jobs do, if the others wait as long for that."},
+      {"confidence",
+       "How sure it is that a rank is late. What that costs is an estimate of its own, with its 95 % interval: a rank "
+       "can "
+       "certainly be late at a cost that is hardly known, for instance where it stalls in a few steps only."},
       {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
        "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "
@@ -88,7 +92,8 @@ std::span<const Definition> ProfileDefinitions() {
        "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) per token (PaLM), from "
        "--params and --tokens, or with N = 12 L h^2 + V h from the transformer's shape."},
       {"HFU",
-       "The same for what the hardware really did: recomputed activations count (8 N + 16 L H Q T when all "
+       "The same for what the hardware really did, all ranks of a device together: recomputed activations count (8 N + "
+       "16 L H Q T when all "
        "are), or the matrix shapes of the trace."},
       {"overlap efficiency",
        "1 - (actual - max(compute, communication)) / min(compute, communication), actual being the time in which "

@@ -14,6 +14,7 @@
 #include "analysis/timing/statistics.h"
 #include "analysis/timing/straggler_cost.h"
 #include "base/parallel.h"
+#include "report/profile_gpus.h"
 #include "report/profile_series.h"
 #include "report/profile_table.h"
 #include "report/profile_verdict.h"
@@ -153,8 +154,9 @@ void FillUtilisation(const Incident& incident, const ProfileOptions& options, Pr
   double peak = options.peak_tflops;
   for (const ProfileRank& rank : profile.budgets)
     if (const auto found = FindDevicePeak(rank.device); found && peak <= 0) peak = found->bf16_tflops;
-  const double devices = profile.world_size > 0 ? static_cast<double>(profile.world_size)
-                                                : static_cast<double>(std::max<size_t>(1, profile.ranks.size()));
+  const double ranks = profile.world_size > 0 ? static_cast<double>(profile.world_size)
+                                              : static_cast<double>(std::max<size_t>(1, profile.ranks.size()));
+  const double on_one = RanksPerGpu(profile), devices = ranks / on_one;
   const double seconds = static_cast<double>(profile.step_ns) / 1e9;
   const bool shaped = options.model.layers > 0 && options.model.hidden > 0;
   if (options.tokens_per_step > 0 && (options.model.parameters > 0 || shaped)) {
@@ -177,8 +179,8 @@ void FillUtilisation(const Incident& incident, const ProfileOptions& options, Pr
       if (options.peak_tflops <= 0) peak = one->peak_tflops;
     }
   if (traces == 0 || flops <= 0) return;
-  profile.utilisation = {"matrix shapes", 0, MeasureUtilisation(flops / traces, time / traces, peak).share(),
-                         flops / traces, peak};
+  profile.utilisation = {"matrix shapes", 0, MeasureUtilisation(flops * on_one / traces, time / traces, peak).share(),
+                         flops * on_one / traces, peak};
 }
 
 // Share of the steps in which the workers of a pipeline timeline compute.
@@ -389,6 +391,7 @@ ProfileReport BuildProfile(const Incident& incident, const ProfileOptions& optio
   for (const Rank rank : incident.RanksSeen()) profile.ranks.push_back(rank.value);
   for (const Event& event : incident.events)
     if (event.kind == EventKind::network && profile.network.empty()) profile.network = event.As<NetworkName>().name;
+  FillGpus(incident, profile);
   const std::vector<RankBudget> budgets = MeasureRanks(incident, options, profile);
   const std::vector<CollectiveRound> rounds = MatchRounds(incident, profile);
   const GroupNames names(incident, rounds);

@@ -92,8 +92,9 @@ std::string_view Name(ProfileVerdict verdict);  // "compute-bound"
 
 struct Advice {
   std::string what, why;
-  double gain = 0;       // share of the step time
-  bool at_most = false;  // an upper bound, not a prediction
+  double gain = 0;           // share of the step time
+  bool at_most = false;      // an upper bound, not a prediction
+  double low = 0, high = 0;  // interval of the gain, at 95 %; equal where none is known
 };
 
 struct ProfileReport {
@@ -103,11 +104,15 @@ struct ProfileReport {
   std::string network;  // what NCCL's log says it uses between hosts ("Socket", "IB"); empty without a log
   int64_t world_size = -1;
   std::vector<int> ranks;
+  std::vector<std::vector<Rank>> shared_gpus;  // the ranks of each GPU that several ranks use
+  std::string split_host;                      // the only host, where NCCL_HOSTID makes NCCL count it as `split_into`
+  size_t split_into = 0;
   size_t steps = 0;
   int64_t step_ns = 0;  // mean over steps of the median rank; 0 where no steps are known
 
   ProfileVerdict verdict = ProfileVerdict::undetermined;
   std::string headline;
+  std::string setup;  // what is unusual about the hardware below: ranks that share a GPU; empty where nothing is known
   std::vector<Advice> advice;  // most gain first, three at most
 
   std::vector<ProfileRank> budgets;            // by rank

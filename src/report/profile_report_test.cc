@@ -125,8 +125,62 @@ TEST(ProfileReport, TransfersOverTcpAreNotComparedWithNvlink) {
   }
   EXPECT_EQ(profile.communication_efficiency, 0);
   ASSERT_FALSE(profile.advice.empty());
-  EXPECT_EQ(profile.advice[0].what.find("Use a faster transport than TCP"), 0u) << profile.advice[0].what;
+  // All ranks share a GPU of one host: NVLink or InfiniBand cannot help as it stands.
+  EXPECT_EQ(profile.advice[0].what, "Give each rank a GPU of its own and unset NCCL_HOSTID");
   EXPECT_EQ(profile.advice[0].why.find("NCCL uses TCP sockets; large operations reach"), 0u) << profile.advice[0].why;
+}
+
+TEST(ProfileReport, SaysThatAllRanksShareOneGpu) {
+  const ProfileReport profile = ProfileCase("gpt_ddp_b25");
+  EXPECT_EQ(profile.shared_gpus, (std::vector<std::vector<Rank>>{{{0}, {1}, {2}, {3}}}));
+  EXPECT_EQ(profile.setup,
+            "All 4 ranks share one GPU and take turns on it: their times are not those of ranks with a GPU each. "
+            "NCCL_HOSTID makes NCCL treat host vm as 4 hosts and use the network between them");
+  for (const Advice& advice : profile.advice) {
+    EXPECT_EQ(advice.what.find("NVLink"), std::string::npos) << advice.what;
+    EXPECT_EQ(advice.what.find("no other process on the GPU"), std::string::npos) << advice.what;
+  }
+}
+
+TEST(ProfileReport, BlackBoxesTellASharedGpuByItsUuid) {
+  Incident incident;
+  for (int rank = 0; rank < 4; ++rank) {
+    Process& process = incident.processes.emplace_back();
+    process.rank = Rank{rank};
+    process.gpu_uuid = rank < 2 ? "GPU-a" : rank == 2 ? "GPU-b" : "";
+    incident.process_of[Rank{rank}] = static_cast<uint32_t>(rank);
+  }
+  incident.world_size = 4;
+  const ProfileReport profile = BuildProfile(incident, {});
+  EXPECT_EQ(profile.shared_gpus, (std::vector<std::vector<Rank>>{{{0}, {1}}}));
+  EXPECT_TRUE(profile.setup.starts_with("2 of 4 ranks share one GPU and take turns on it")) << profile.setup;
+}
+
+TEST(ProfileReport, EqualBusIdsOfHostsWithOneNameAreNoSharedGpu) {
+  std::vector<Incident> jobs = LoadCase("gpt_ddp_b25");
+  ASSERT_EQ(jobs.size(), 1u);
+  // Without NCCL_HOSTID NCCL would not have started: these would be four machines that call themselves alike.
+  std::erase_if(jobs[0].events, [](const Event& event) { return event.kind == EventKind::environment; });
+  const ProfileReport profile = BuildProfile(jobs[0], {});
+  EXPECT_TRUE(profile.shared_gpus.empty());
+  EXPECT_EQ(profile.setup, "");
+  ASSERT_FALSE(profile.advice.empty());
+  EXPECT_EQ(profile.advice[0].what.find("Use a faster transport than TCP"), 0u) << profile.advice[0].what;
+  // A GPU of its own for each rank: a quarter of what one GPU did for four.
+  const ProfileReport shared = ProfileCase("gpt_ddp_b25");
+  ASSERT_TRUE(profile.utilisation && shared.utilisation);
+  EXPECT_NEAR(shared.utilisation->hfu / profile.utilisation->hfu, 4, 1e-9);
+}
+
+TEST(ProfileReport, OnlyTheIdleTimeOfAnOverloadedStageCanBeSaved) {
+  const ProfileReport profile = ProfileCase("gpt_pp_heavy");
+  const auto launches = std::find_if(profile.advice.begin(), profile.advice.end(), [](const Advice& advice) {
+    return advice.what.starts_with("Give each rank a GPU");
+  });
+  ASSERT_NE(launches, profile.advice.end());
+  const TimeBudget& slow = profile.budgets[2].mean;
+  EXPECT_NEAR(launches->gain, static_cast<double>(slow.launch_ns) / static_cast<double>(profile.mean.total_ns()), 1e-9);
+  EXPECT_NE(launches->why.find("(on rank 2, for which the others wait)"), std::string::npos) << launches->why;
 }
 
 TEST(ProfileReport, WhatAStragglerLosesIsCountedOnce) {
@@ -147,7 +201,7 @@ TEST(ProfileReport, MeasuresUtilisationFromGivenModelSize) {
   const ProfileReport profile = ProfileCase("gpt_ddp_b25", options);
   ASSERT_TRUE(profile.utilisation);
   const double seconds = static_cast<double>(profile.step_ns) / 1e9;
-  EXPECT_NEAR(profile.utilisation->mfu, 6e9 * 8192 / 4 / seconds / 500e12, 1e-9);
+  EXPECT_NEAR(profile.utilisation->mfu, 6e9 * 8192 / seconds / 500e12, 1e-9);  // one GPU does the work of 4 ranks
   EXPECT_NEAR(profile.utilisation->hfu / profile.utilisation->mfu, 8.0 / 6, 1e-9);
 }
 
@@ -159,7 +213,8 @@ TEST(ProfileReport, MeasuresUtilisationFromATransformersShape) {
   ASSERT_TRUE(profile.utilisation);
   EXPECT_EQ(profile.utilisation->source, "transformer shape");
   const double parameters = 12.0 * 4 * 1024 * 1024 + 8192.0 * 1024;
-  const double flops = (6 * parameters + 12.0 * 4 * 16 * 64 * 512) * 4 * 512;  // of one device
+  const double flops =
+      (6 * parameters + 12.0 * 4 * 16 * 64 * 512) * 4 * 4 * 512;  // of one device, on which are 4 ranks
   EXPECT_NEAR(profile.utilisation->flops, flops, flops * 1e-9);
   // The same job's matrix shapes tell the same within what the shape leaves out.
   const ProfileReport measured = ProfileCase("gpt_ddp_b25");
@@ -532,11 +587,30 @@ TEST(ProfileComparison, WhoMakesTheOthersWaitInWhichRunIsTold) {
   a.stragglers.steps = b.stragglers.steps = 10;
   a.stragglers.stragglers = {{.rank = {1}, .cost = 0.12}, {.rank = {2}, .cost = 0.2}};
   b.stragglers.stragglers = {{.rank = {1}, .cost = 0.3}, {.rank = {3}, .cost = 0.41}};
+  a.series = {{"step time", {100}}, {"all_reduce: wait", {1}}},
+  b.series = a.series;  // one value each: nothing is tested
   EXPECT_EQ(CompareProfiles(a, b, {}).stragglers,
             (std::vector<std::string>{
                 "rank 1 makes the others wait in both runs: it costs about 12 % of the step in A, 30 % in B",
                 "rank 3 makes the others wait in B and not in A: it costs about 41 % of B's step",
                 "rank 2 makes the others wait in A and not in B: it costs about 20 % of A's step"}));
+}
+
+TEST(ProfileComparison, NoStragglerCostsMoreThanTheWholeSlowdown) {
+  ProfileReport a, b;
+  a.series = {{"step time", {75, 76, 74, 75}}, {"all_reduce: wait", {1, 2, 1, 2}}};
+  b.series = {{"step time", {100, 101, 99, 100}}, {"all_reduce: wait", {26, 27, 26, 27}}};
+  a.stragglers.steps = b.stragglers.steps = 10;
+  const auto told = [&](double cost) {
+    b.stragglers.stragglers = {{.rank = {3}, .cost = cost}};
+    return CompareProfiles(a, b, {}).stragglers.at(0);
+  };
+  const std::string who = "rank 3 makes the others wait in B and not in A: ";
+  EXPECT_EQ(told(0.2), who + "it costs about 20 % of B's step, of the 25 % by which B is slower");
+  EXPECT_EQ(told(0.42),
+            who + "it explains all of the 25 % of B's step by which B is slower (its cost is estimated at 42 %)");
+  std::swap(a.series, b.series);
+  EXPECT_EQ(told(0.2), who + "it costs about 20 % of B's step, although B is not significantly slower than A");
 }
 
 TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {
@@ -547,7 +621,7 @@ TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {
   bool one_sided = false, slower = false;
   for (const ComparisonLine& line : comparison.lines) {
     one_sided |= line.kind == ChangeKind::only_b;
-    slower |= line.kind == ChangeKind::slower && line.name == "all_reduce on default_pg, all sizes: transfer per MB";
+    slower |= line.kind == ChangeKind::slower && line.name == "all_reduce on default_pg, all sizes: transfer per MiB";
   }
   EXPECT_TRUE(one_sided);
   EXPECT_TRUE(slower);
@@ -645,6 +719,19 @@ TEST(ProfileComparison, DoesNotCompareTimesOfDifferentAmounts) {
   EXPECT_EQ(CompareProfiles(a, b, {}).lines[0].kind, ChangeKind::other_amount);
   b.series[0].bytes = 1e6;
   EXPECT_EQ(CompareProfiles(a, b, {}).lines[0].kind, ChangeKind::slower);
+}
+
+TEST(ProfileComparison, TellsATransferOfTheSameAmountOnce) {
+  ProfileReport a, b;
+  const std::vector<double> steps = {100, 101, 99, 100, 102, 98};
+  a.series = {{"all_reduce: transfer", steps, 1e6}, {"all_reduce: transfer per MiB", steps}};
+  b.series = a.series;
+  EXPECT_EQ(CompareProfiles(a, b, {}).lines.size(), 1u);
+  b.series[0].bytes = 2e6;  // then only the time per MiB can be compared
+  EXPECT_EQ(CompareProfiles(a, b, {}).lines.size(), 2u);
+  b.series[0].bytes = 1e6;
+  b.series[0].values = {100, 101};  // too few steps: the calls are more
+  EXPECT_EQ(CompareProfiles(a, b, {}).lines.size(), 2u);
 }
 
 TEST(ProfileComparison, AdjustsForTheNumberOfLines) {

@@ -51,7 +51,7 @@ int64_t ClassOf(int64_t bytes) {
 struct LineSamples {
   std::map<int64_t, std::pair<double, double>> by_step;  // wait of the mean member, transfer
   int64_t next = -1;                                     // key of the next operation without a step
-  std::vector<double> per_mb;                            // ns of transfer per MB, by call
+  std::vector<double> per_mib;                           // ns of transfer per MiB, by call
   std::map<int64_t, double> bytes;                       // by step
 };
 
@@ -62,7 +62,7 @@ void AddRound(const CollectiveRound& round, const RoundTiming& timing, LineSampl
   wait += static_cast<double>(timing.total_wait_ns) / static_cast<double>(round.members.size());
   transfer += static_cast<double>(timing.transfer_ns);
   if (round.bytes > 0)
-    line.per_mb.push_back(static_cast<double>(timing.transfer_ns) / (static_cast<double>(round.bytes) / 1e6));
+    line.per_mib.push_back(static_cast<double>(timing.transfer_ns) / (static_cast<double>(round.bytes) / (1 << 20)));
 }
 
 void AddLine(const std::string& name, const LineSamples& line, std::vector<ProfileSeries>& out) {
@@ -74,9 +74,10 @@ void AddLine(const std::string& name, const LineSamples& line, std::vector<Profi
     wait.values.push_back(sample.first);
     transfer.values.push_back(sample.second);
   }
+  const std::string each = transfer.name + std::string(kPerMiB);
   out.push_back(std::move(wait));
   out.push_back(std::move(transfer));
-  if (!line.per_mb.empty()) out.push_back({name + ": transfer per MB", line.per_mb, 0});
+  if (!line.per_mib.empty()) out.push_back({each, line.per_mib, 0});
 }
 
 // Of every kind of operation in a pipeline timeline the time of the mean worker, by step.

@@ -13,6 +13,8 @@ std::string DescribeSizeClass(int64_t size_class);
 // "all_reduce on default_pg, up to 32 MiB".
 std::string DescribeTableLine(OpKind kind, std::string_view group, int64_t size_class);
 
+// Behind the name of a line's transfer time: the same by the call and for its size.
+inline constexpr std::string_view kPerMiB = " per MiB";
 inline constexpr std::string_view kComputeWithoutCommunication = "compute without communication";
 inline constexpr std::string_view kHiddenCommunication = "hidden communication";
 inline constexpr std::string_view kExposedCommunication = "exposed communication";
@@ -26,7 +28,7 @@ std::span<const BudgetPart> BudgetParts();
 
 // Step time and budget parts by step (over ranks: median, mean), then wait and transfer of every line of the
 // communication table, summed by step (operations without a step count each as one value), and the transfer time per
-// MB of each call.
+// MiB of each call.
 std::vector<ProfileSeries> CollectSeries(const Incident& incident, const GroupNames& names,
                                          const std::vector<RankBudget>& budgets,
                                          const std::vector<CollectiveRound>& rounds);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <iterator>
 
+#include "report/profile_gpus.h"
+
 namespace tacet {
 namespace {
 
@@ -80,16 +82,17 @@ void AddStragglers(const ProfileReport& profile, std::vector<Advice>& out) {
   const Straggler& worst = found.stragglers.front();
   if (worst.origin == StragglerOrigin::stage) return;  // said with the pipeline
   const std::string stalls = IsIntermittentAlone(found) ? ", which stalls in " + StepsOf(worst) + "," : std::string();
+  const CostInterval interval = IntervalOfCost(found);
   out.push_back({"Bring " + RankList(found.stragglers) + stalls + " to the pace of the others", OriginOf(worst),
-                 found.cost_share, false});
+                 found.cost_share, false, interval.low, interval.high});
 }
 
 void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {
   if (!pipeline.found) return;
   if (pipeline.heaviest >= 0)
     out.push_back({"Move layers away from stage " + std::to_string(pipeline.heaviest),
-                   "it computes " + Times(pipeline.imbalance) + " as long as the others", pipeline.balance_gain,
-                   false});
+                   "it computes " + Times(pipeline.imbalance) + " as long as the median of the other stages",
+                   pipeline.balance_gain, false});
   const double p = pipeline.stages, m = pipeline.microbatches, v = std::max(1, pipeline.chunks);
   if (p < 2 || m < 1) return;
   const auto time = [&](double microbatches) { return (v * microbatches + p - 1) / (v * microbatches); };
@@ -149,9 +152,6 @@ double LargestBucket(const DdpReport& ddp) {
   return static_cast<double>(most);
 }
 
-constexpr std::string_view kFasterTransport =
-    "Use a faster transport than TCP (NVLink or shared memory within a host, InfiniBand or RoCE between hosts)";
-
 // Where no operation is large enough to be compared with the link's peak.
 void AddSmallOperations(const ProfileReport& profile, double transfer, std::vector<Advice>& out) {
   double calls = 0, ns = 0, socket_ns = 0;
@@ -164,7 +164,7 @@ void AddSmallOperations(const ProfileReport& profile, double transfer, std::vect
   if (calls == 0) return;
   char each[32];
   std::snprintf(each, sizeof each, "%.3g ms", ns / calls / 1e6);
-  out.push_back({socket_ns > ns / 2 ? std::string(kFasterTransport)
+  out.push_back({socket_ns > ns / 2 ? TransportAdvice(profile)
                                     : std::string("Send fewer and larger messages: combine small tensors"),
                  "no operation is larger than 1 MiB; one takes " + std::string(each) +
                      " on average: at these sizes latency counts, not bandwidth",
@@ -206,11 +206,12 @@ std::string Gbs(double gbs) {
   return text;
 }
 
-void AddSlowTransfers(const TransferReach& large, double transfer, std::vector<Advice>& out) {
+void AddSlowTransfers(const ProfileReport& profile, const TransferReach& large, double transfer,
+                      std::vector<Advice>& out) {
   if (large.ns == 0 || large.reach / large.ns >= 0.5) return;
   const double gain = transfer * (1 - large.reach / large.ns);
   if (large.socket_ns > large.ns / 2) {
-    out.push_back({std::string(kFasterTransport),
+    out.push_back({TransportAdvice(profile),
                    "NCCL uses TCP sockets; large operations reach a bus bandwidth of " + Gbs(large.gbs / large.ns),
                    gain, true});
     return;
@@ -230,7 +231,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                    profile.ddp.buckets.size() == 1
                        ? "one bucket now: it waits for the last gradient, so nothing overlaps with the backward pass"
                        : std::to_string(profile.ddp.buckets.size()) + " buckets now; " +
-                             (profile.ddp.recommended_cap_mb * 1e6 > LargestBucket(profile.ddp)
+                             (profile.ddp.recommended_cap_mb * (1 << 20) > LargestBucket(profile.ddp)
                                   ? "larger ones pay the latency less often"
                                   : "smaller ones can start earlier, while gradients are still computed"),
                    profile.ddp.gain, false});
@@ -247,7 +248,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   const double exposed = ShareOf(profile.mean.exposed_ns, profile.mean.total_ns());
   const double transfer = exposed * (1 - profile.wait_share);
   const TransferReach large = MeasureReach(profile);
-  AddSlowTransfers(large, transfer, out);
+  AddSlowTransfers(profile, large, transfer, out);
   if (large.ns == 0 && !large.some_large && profile.verdict == ProfileVerdict::communication_bound)
     AddSmallOperations(profile, transfer, out);
   const double compute = ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns());
@@ -265,42 +266,6 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                               "ranks")
                 : std::string("; one rank's trace does not show how much of it is waiting for peers")),
        hideable, true});
-}
-
-// The mean step, with the idle time of the ranks that keep pace: what a straggler's GPU idles longer is in the cost of
-// the straggler already.
-TimeBudget IdleOfOthers(const ProfileReport& profile) {
-  TimeBudget out = profile.mean;
-  const std::vector<Straggler>& late = profile.stragglers.stragglers;
-  int64_t ranks = 0, host_wait = 0, launch = 0, data_wait = 0;
-  for (const ProfileRank& one : profile.budgets) {
-    if (std::any_of(late.begin(), late.end(), [&](const Straggler& who) { return who.rank == one.rank; })) continue;
-    ++ranks;
-    host_wait += one.mean.host_wait_ns;
-    launch += one.mean.launch_ns;
-    data_wait += one.mean.data_wait_ns;
-  }
-  if (late.empty() || ranks == 0) return out;
-  out.host_wait_ns = std::min(out.host_wait_ns, host_wait / ranks);
-  out.launch_ns = std::min(out.launch_ns, launch / ranks);
-  out.data_wait_ns = std::min(out.data_wait_ns, data_wait / ranks);
-  return out;
-}
-
-void AddHost(const ProfileReport& profile, std::vector<Advice>& out) {
-  const int64_t step = profile.mean.total_ns();
-  const TimeBudget mean = IdleOfOthers(profile);
-  const std::string paced = profile.stragglers.stragglers.empty() ? "" : " (on the ranks that keep pace)";
-  out.push_back({"Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
-                 "the GPU is idle while the host waits for a batch" + paced, ShareOf(mean.data_wait_ns, step), true});
-  out.push_back({"Launch work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
-                 "the GPU is idle while the host prepares the next launch" + paced, ShareOf(mean.host_wait_ns, step),
-                 true});
-  out.push_back({"Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on the GPU",
-                 "the GPU was idle although work had been issued: launch latency, waits between streams" + paced,
-                 ShareOf(mean.launch_ns, step), true});
-  out.push_back({"Copy from pinned memory with non_blocking=True", "during this time only copies run",
-                 ShareOf(mean.copies_ns, step), true});
 }
 
 void JudgeBudget(ProfileReport& profile) {
@@ -362,7 +327,7 @@ void JudgeProfile(ProfileReport& profile) {
   } else if (mean.total_ns() > 0) {
     JudgeBudget(profile);
     AddCommunication(profile, advice);
-    AddHost(profile, advice);
+    AddIdleAdvice(profile, advice);
   } else if (!profile.what_if.empty() && profile.what_if.front().valid) {
     JudgeReplay(profile);
   } else if (!profile.table.empty()) {

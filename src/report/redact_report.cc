@@ -85,9 +85,9 @@ void RedactReport(Report& report) {
 
 void RedactProfile(ProfileReport& profile) {
   Redaction redact;
-  redact.All(profile.job, profile.headline, profile.advice, profile.budgets, profile.table, profile.table_by_role,
-             profile.groups, profile.ddp_group, profile.fsdp_group, profile.expert_group, profile.series,
-             profile.remarks);
+  redact.All(profile.job, profile.headline, profile.setup, profile.advice, profile.budgets, profile.table,
+             profile.table_by_role, profile.groups, profile.ddp_group, profile.fsdp_group, profile.expert_group,
+             profile.series, profile.remarks);
   if (std::string summary = redact.Summary(); !summary.empty()) profile.remarks.push_back(std::move(summary));
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "analysis/network/shared_gpu.h"
 #include "report/make_topology_report.h"
 
 namespace tacet {
@@ -61,7 +62,7 @@ class Describer {
     for (const NodeView& node : view_.nodes) out_.nodes.push_back(NodeOf(node));
     for (const CommView& comm : view_.comms) out_.comms.push_back(CommOf(comm));
     FillUses();
-    FindSharedGpus();
+    MarkSharedGpus();
     FoldNodes();
     return std::move(out_);
   }
@@ -293,18 +294,17 @@ class Describer {
           gpu.uses.assign(found->second.begin(), found->second.end());
   }
 
-  // By the host that its processes name and the bus ids of its GPUs.
-  void FindSharedGpus() {
-    std::map<std::pair<std::string, std::string>, int> nodes_of;
-    const auto host_of = [&](size_t i) -> std::string {
-      const std::vector<uint32_t>& processes = view_.nodes[i].processes;
-      return processes.empty() ? std::string() : incident_.processes[processes.front()].host;
-    };
-    for (size_t i = 0; i < out_.nodes.size() && i < view_.nodes.size(); ++i)
-      for (const TopologyGpu& gpu : out_.nodes[i].gpus) ++nodes_of[{host_of(i), gpu.bus}];
-    for (size_t i = 0; i < out_.nodes.size() && i < view_.nodes.size(); ++i)
-      for (const TopologyGpu& gpu : out_.nodes[i].gpus)
-        out_.nodes[i].shares_gpus |= !host_of(i).empty() && nodes_of[{host_of(i), gpu.bus}] > 1;
+  // NCCL_HOSTID makes nodes of ranks of one host: their GPU may be that of another node.
+  void MarkSharedGpus() {
+    for (const std::vector<Rank>& ranks : FindSharedGpus(incident_)) {
+      std::set<size_t> nodes;
+      for (size_t i = 0; i < out_.nodes.size() && i < view_.nodes.size(); ++i)
+        if (std::any_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+              return std::binary_search(view_.nodes[i].ranks.begin(), view_.nodes[i].ranks.end(), rank);
+            }))
+          nodes.insert(i);
+      for (const size_t i : nodes) out_.nodes[i].shares_gpus |= nodes.size() > 1;
+    }
   }
 
   // Nodes that cannot be told apart but for their names and ranks are drawn once.

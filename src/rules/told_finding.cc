@@ -2,6 +2,7 @@
 #include "rules/told_finding.h"
 
 #include <algorithm>
+#include <map>
 
 #include "model/nccl_warnings.h"
 #include "rules/words.h"
@@ -181,6 +182,19 @@ int64_t NodesOf(const Incident& incident) {
                    std::all_of(incident.process_of.begin(), incident.process_of.end(),
                                [&](const auto& one) { return !incident.processes[one.second].host.empty(); });
   return all ? 1 : -1;
+}
+
+std::vector<const Event*> HostSplitters(const Incident& incident) {
+  std::map<std::string_view, const Event*> by_value;
+  if (HostsSeen(incident).size() != 1) return {};
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::environment && event.As<EnvironmentSetting>().name == "NCCL_HOSTID")
+      by_value.try_emplace(event.As<EnvironmentSetting>().value, &event);
+  std::vector<const Event*> splitters;
+  if (by_value.size() < 2 || static_cast<int64_t>(by_value.size()) < NodesOf(incident)) return splitters;
+  splitters.reserve(by_value.size());
+  for (const auto& [value, event] : by_value) splitters.push_back(event);
+  return splitters;
 }
 
 }  // namespace tacet

@@ -63,6 +63,8 @@ void AskWhichRank(const ToldEvents& told, RuleAnswer& answer);
 // Hosts whose processes are known, and the number of hosts that the job spans: -1 where that is open.
 std::set<std::string> HostsSeen(const Incident& incident);
 int64_t NodesOf(const Incident& incident);
+// The settings of NCCL_HOSTID, one for each value, where they make all the nodes there are of a single host.
+std::vector<const Event*> HostSplitters(const Incident& incident);
 
 template <typename Predicate>
 ToldEvents CollectTold(const Case& facts, Predicate is_of_interest) {

@@ -157,20 +157,6 @@ bool IsToldToUseSockets(const Case& facts) {
   });
 }
 
-// The settings of NCCL_HOSTID, one for each value, where they make all the nodes there are of a single host.
-std::vector<const Event*> HostSplitters(const Incident& incident) {
-  std::map<std::string_view, const Event*> by_value;
-  if (HostsSeen(incident).size() != 1) return {};
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::environment && event.As<EnvironmentSetting>().name == "NCCL_HOSTID")
-      by_value.try_emplace(event.As<EnvironmentSetting>().value, &event);
-  std::vector<const Event*> splitters;
-  if (by_value.size() < 2 || static_cast<int64_t>(by_value.size()) < NodesOf(incident)) return splitters;
-  splitters.reserve(by_value.size());
-  for (const auto& [value, event] : by_value) splitters.push_back(event);
-  return splitters;
-}
-
 // One host in the guise of several: which network its hosts have says nothing.
 Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std::vector<const Event*>& splitters) {
   Finding finding = FallbackFinding({});

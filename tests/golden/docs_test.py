@@ -123,6 +123,22 @@ class Documents(unittest.TestCase):
             with self.subTest(command):
                 self.assertEqual(told_options(command), taken_options(command))
 
+    def test_jobs_on_several_nodes_know_where_to_meet(self):
+        """torchrun without an endpoint makes every node wait for itself."""
+        seen = 0
+        for name, text in [("help", run("help", "--markdown")[0]), *((page.name, page.read_text()) for page in PAGES)]:
+            for line in text.replace("\\\n", " ").splitlines():
+                if re.search(r"torchrun\b.*--nnodes[ =](?!1\b)", line):
+                    seen += 1
+                    self.assertRegex(line, r"--rdzv-endpoint[ =]|--master-addr[ =]", name)
+        self.assertGreater(seen, 3)
+
+    def test_every_command_with_options_tells_its_exit_codes(self):
+        for command in commands():
+            text = run("help", command)[0]
+            if told_options(command) and command != "help":
+                self.assertRegex(text, r"(?m)^Exit code|^Exits as the job does", command)
+
     def test_written_documents_are_fresh(self):
         for name, arguments in (("causes.md", ("explain", "--markdown")), ("commands.md", ("help", "--markdown"))):
             self.assertEqual((ROOT / "docs" / name).read_text(), run(*arguments)[0], f"docs/{name}: run make docs")

@@ -250,7 +250,9 @@ class Profile(unittest.TestCase):
             if step and not unmarked:
                 self.assertAlmostEqual(one["share"], one["late_ns"] / step, delta=1e-6, msg="a share of the step that is printed above it")
         if found:
-            self.assertIn(squeezed(f"cost: {share(job['stragglers']['cost_share'])}"), squeezed(text))
+            alone = len(found) == 1 and found[0]["cost_high"] > found[0]["cost_low"]
+            interval = f" (95 % interval {share(found[0]['cost_low'])} to {share(found[0]['cost_high'])})" if alone else ""
+            self.assertIn(squeezed(f"cost: {share(job['stragglers']['cost_share'])} of every rank's step{interval};"), squeezed(text))
             for advice in job["advice"]:
                 if advice["what"].startswith("Bring rank"):
                     self.assertEqual(advice["gain"], job["stragglers"]["cost_share"])
@@ -266,7 +268,19 @@ class Profile(unittest.TestCase):
         for one, shown in zip(job["advice"], page["advice"]):
             self.assertEqual((shown["what"], shown["why"]), (one["what"], one["why"]))
             self.assertAlmostEqual(shown["gain"], one["gain"], delta=0.00006)
-            self.assertIn(squeezed(f"{one['what']}: saves {'at most ' if one['at_most'] else ''}{share(one['gain'])} of the step"), squeezed(text))
+            known = one["gain_low"] is not None
+            self.assertEqual(known, shown["gain_low"] is not None)
+            how = "at most " if one["at_most"] else "about " if known else ""
+            interval = f" (95 % interval {share(one['gain_low'])} to {share(one['gain_high'])})" if known else ""
+            self.assertIn(squeezed(f"{one['what']}: saves {how}{share(one['gain'])} of the step{interval}"), squeezed(text))
+            if known:
+                self.intervals += 1
+                self.assertTrue(one["gain_low"] <= one["gain"] <= one["gain_high"])
+                self.assertAlmostEqual(shown["gain_low"], one["gain_low"], delta=0.00006)
+                self.assertAlmostEqual(shown["gain_high"], one["gain_high"], delta=0.00006)
+        self.assertEqual(page["setup"], job["setup"])
+        self.assertIn(squeezed(job["setup"]), squeezed(text))
+        self.assertTrue(not job["shared_gpus"] or "share" in job["setup"])
 
     def as_table(self, job, path):
         budgets = [row for row in csv.reader(io.StringIO(tacet("profile", "-f", "csv", path))) if row and row[0] == "budget"]
@@ -277,7 +291,7 @@ class Profile(unittest.TestCase):
     def test_every_recording_with_times(self):
         paths = [ROOT / "tests" / "corpus" / name for name in TIMED]
         paths += [path for path in GOLDEN if re.search("pipeline|nsight|sleeps", path.parent.name)]
-        seen = 0
+        seen = self.intervals = 0
         for path in paths:
             with self.subTest(str(path.relative_to(ROOT))):
                 told, data, text = views("profile", path)
@@ -289,6 +303,7 @@ class Profile(unittest.TestCase):
                     check(job, page, text)
                 self.as_table(job, path)
         self.assertGreater(seen, 8)
+        self.assertGreater(self.intervals, 0)
 
     def test_a_finding_says_what_the_profile_says(self):
         seen = 0

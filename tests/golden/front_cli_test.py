@@ -68,7 +68,9 @@ class Spelling(unittest.TestCase):
         self.says(tacet("capture", "--pid", "4436", "4437"), "unexpected argument '4437'")
         self.says(tacet("capture", "--pid", "4436", "4437"), "separate process ids by commas: --pid 4436,4437")
         self.says(tacet("capture", "--pid", "1", "logs"), "unexpected argument 'logs'")
-        self.says(tacet("capture"), "capture needs one of")
+        self.says(tacet("capture"), "capture needs --pid, --slurm or --pod")
+        self.says(tacet("profile", "/etc/passwd"), "no timing data was found in /etc/passwd")
+        self.says(tacet("profile", "/etc/passwd", "/etc/group"), "no timing data was found in these paths")
         self.says(tacet("compare", "/no/such/path", HANG), "tacet: '/no/such/path': no such file or folder")
 
     def test_words_that_are_near_nothing_get_no_suggestion(self):

@@ -13,7 +13,7 @@ from launch_stage import Stage
 TACET = os.path.abspath(sys.argv[1])
 CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "corpus")
 SECTIONS = ["Summary", "Timeline", "Ranks", "Root cause and chain of evidence", "Fix", "Stacks side by side",
-            "First line that is not in the baseline", "Baseline against incident", "Variables in force", "Rings",
+            "First line that is not in the baseline", "Compared with a baseline", "Variables in force", "Rings",
             "Validation", "Prevention", "Reproducer"]
 SCRIPT = '''
 import os, sys, time
@@ -77,13 +77,13 @@ class Postmortem(unittest.TestCase):
         self.assertTrue(page.startswith("# Postmortem: train, hang\n"), page[:200])
         at = [page.index("## " + section + "\n") for section in SECTIONS]
         self.assertEqual(at, sorted(at))
-        self.assertIn("read\\_shard", page)
+        self.assertIn("read_shard", page)
         self.assertIn("Rank 1 (at fault)", page)
         self.assertRegex(page, r"\*\*Ranks? 0[, 2]*\*\*")  # equal stacks stand once
         self.assertIn("channel 0 of 2: 0 1 2 3", page)
         self.assertIn("rank 1 cannot open <shard>", page)  # in a code block, as it was
-        self.assertRegex(page, r"NCCL\\_IB\\_DISABLE \| 1 \| the user \| not set")
-        self.assertRegex(page, r"NCCL\\_SOCKET\\_IFNAME \| not set \|  \| eth0")
+        self.assertRegex(page, r"NCCL_IB_DISABLE \| 1 \| the user \| not set")
+        self.assertRegex(page, r"NCCL_SOCKET_IFNAME \| not set \|  \| eth0")
         self.assertIn("tacet run -- ", page)
         self.assertNotIn("ghp_16C7", page.replace("\\", ""))
 
@@ -128,7 +128,7 @@ class Recorded(unittest.TestCase):
     def test_a_healthy_run_has_no_cause_and_no_fix(self):
         page = self.page("clean_ddp")
         self.assertIn("nothing to fix", page)
-        for absent in ("| Waiting", "Root cause", "## Fix", "After the fix", "InfiniBand devices exist"):
+        for absent in ("| Waiting", "Root cause", "## Fix", "After the fix", "InfiniBand devices exist", "baseline"):
             self.assertNotIn(absent, page)
 
     def test_rings_are_named_by_group_and_connections_are_no_rings(self):

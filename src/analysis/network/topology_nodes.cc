@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/network/shared_gpu.h"
 #include "analysis/network/topology_view.h"
 #include "base/text_scan.h"
 
@@ -49,20 +50,12 @@ std::set<uint32_t> AloneOnTheirNode(const Incident& incident) {
   return split;
 }
 
-std::map<uint32_t, std::string> HostIds(const Incident& incident) {
-  std::map<uint32_t, std::string> ids;
-  for (const Event& event : incident.events)
-    if (const auto& setting = event.As<EnvironmentSetting>(); setting.name == "NCCL_HOSTID")
-      ids[event.speaker] = setting.value;
-  return ids;
-}
-
 void NameNodes(const Incident& incident, TopologyView& view) {
   std::set<uint32_t> speakers;
   for (const NcclSetup& setup : incident.nccl_setups) speakers.insert(setup.speaker);
   for (const RankChannels& record : incident.rank_channels) speakers.insert(record.speaker);
   const std::set<uint32_t> split = AloneOnTheirNode(incident);
-  const auto ids = HostIds(incident);
+  const auto ids = HostIdsOf(incident);
   std::map<std::string, uint32_t> node_of_key;
   // Nodes in the order of their first rank.
   std::vector<uint32_t> ordered;

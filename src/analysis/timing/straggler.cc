@@ -296,6 +296,11 @@ bool IsWithinHostSpread(double cost, double cost_ns, double late_ns, bool traced
   return traced && cost < kBeyondTracedSpread && late_ns < kHostSpreadNs;
 }
 
+CostInterval IntervalOfCost(const StragglerReport& report) {
+  if (report.stragglers.size() != 1) return {};
+  return {report.stragglers.front().low, report.stragglers.front().high};
+}
+
 void AddCosts(StragglerReport& report) {
   std::stable_sort(report.stragglers.begin(), report.stragglers.end(),
                    [](const Straggler& a, const Straggler& b) { return a.cost > b.cost; });

@@ -97,6 +97,14 @@ StragglerReport DecideStragglers(std::span<const Pace> paces, std::span<const Ti
 // makes hosts, and what they differ by, twice as slow.
 bool IsWithinHostSpread(double cost, double cost_ns, double late_ns, bool traced);
 
+// The 95 % interval of what the stragglers cost together: of one alone its own. The costs of several are not
+// independent of each other, and each has its own interval only: empty.
+struct CostInterval {
+  double low = 0, high = 0;
+  bool known() const { return high > low; }
+};
+CostInterval IntervalOfCost(const StragglerReport& report);
+
 // Orders the stragglers by their cost and sets what they cost together.
 void AddCosts(StragglerReport& report);
 

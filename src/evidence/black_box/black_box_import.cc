@@ -114,6 +114,7 @@ class Importer {
     }
     speaker.host = TextOf(header.host);
     speaker.pid = header.pid > 0 ? header.pid : -1;
+    speaker.gpu_uuid = TextOf(header.gpu_uuid);
     speaker.world_size = header.world_size > 0 ? header.world_size : -1;
     for (const BlackBoxComm& comm : box_.comms)
       if (comm.comm.device >= 0) speaker.device = comm.comm.device;

@@ -72,6 +72,14 @@ TEST(BlackBoxParse, ReadsEverySampleToTheLastByte) {
   }
 }
 
+TEST(BlackBoxImport, TellsTheGpuOfTheRank) {
+  std::string bytes = Sample(kSamples[0]);
+  EXPECT_EQ(Import(bytes).speakers[0].gpu_uuid, "");
+  const std::string_view uuid("GPU-a4db5e66\0", 13);
+  uuid.copy(bytes.data() + __builtin_offsetof(box::Header, gpu_uuid), uuid.size());
+  EXPECT_EQ(Import(bytes).speakers[0].gpu_uuid, "GPU-a4db5e66");
+}
+
 TEST(BlackBoxImport, HealthyRankHasAllCallsWithTimes) {
   const Fragment out = Import(Sample("healthy_rank0.box"));
   ASSERT_EQ(out.streams.size(), 1u);

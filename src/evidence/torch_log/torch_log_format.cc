@@ -208,8 +208,8 @@ Recognition RecogniseTorchLog(std::string_view prefix, std::string_view filename
 extern const Format kTorchLogFormat;
 const Format kTorchLogFormat = {
     "torch_log",
-    "what a PyTorch job and its launcher print: stdout and stderr of every rank, torchrun's error.json, Slurm's output "
-    "file",
+    "job log: what a job and its launcher or scheduler print (PyTorch and other frameworks, torchrun, MPI, Ray, Slurm, "
+    "Kubernetes): stdout and stderr of every rank, torchrun's error.json, Slurm's output file",
     RecogniseTorchLog,
     ReadTorchLog,
     true,
