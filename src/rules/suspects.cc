@@ -231,7 +231,9 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
   const bool alive =
       suspect && (suspect->asked_to_dump || (suspect->exited && !IsFirstHandEnd(*suspect->exited)));  // ended later on
-  if (alive && !silence && TellsItself(facts)) {
+  const StackReading* own = suspect ? facts.analyses.StackOf(suspect->rank) : nullptr;
+  const bool communicates = own && own->place != StackReading::Place::host;
+  if (alive && !silence && !communicates && TellsItself(facts)) {
     // Alive, and by its own words not in the operation: its host is elsewhere. It may be late for ever, merely slow, or
     // on another way than the others.
     finding.cause = "rank-stuck-on-host";
