@@ -68,22 +68,6 @@ static std::string PlaceWords(const Event& raised) {
   return place.empty() ? "" : " in " + place;
 }
 
-// "Fix the error in check_grads (buffer.py:171)."
-static std::string PlaceToFix(const Event& raised) {
-  const std::string place = PlaceWords(raised);
-  if (!place.empty() && raised.As<Raised>().refusal == "changed-in-place")
-    return RaisedPlaceWords(raised) +
-           " is the backward pass, where the error shows; what changed the tensor is in the forward pass before it.";
-  if (!place.empty()) return "Fix the error" + place + ", the last frame in the program's own code.";
-  if (IsNativeType(raised.As<Raised>().type))
-    return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "
-           "then bt; ulimit -c unlimited lets the next one be written). PYTHONFAULTHANDLER=1 adds the Python line.";
-  if (raised.Means(Meaning::reported))
-    return "Look up the message in the documentation or the source of the program that prints it.";
-  return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
-         "and the line.";
-}
-
 // Where the error has a better answer than to look at its line.
 static void TellAdvice(const Event& event, Finding& finding) {
   if (!event.As<Raised>().refusal.empty()) finding.fix = RefusalSteps(event);

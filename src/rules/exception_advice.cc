@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "rules/activity_words.h"
+
 namespace tacet {
 namespace {
 
@@ -75,6 +77,21 @@ std::string AdviceForType(std::string_view type, bool relative) {
              "ranks write or download it, let one do it, under a temporary name, and rename it when it is complete.";
   }
   return "";
+}
+
+std::string PlaceToFix(const Event& raised) {
+  const std::string place = RaisedPlaceWords(raised);
+  if (!place.empty() && raised.As<Raised>().refusal == "changed-in-place")
+    return place +
+           " runs the backward pass, where the error shows; the tensor was changed in the forward pass before it.";
+  if (!place.empty()) return "Fix the error in " + place + ", the last frame in the program's own code.";
+  if (IsNativeType(raised.As<Raised>().type))
+    return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "
+           "then bt; ulimit -c unlimited lets the next one be written). PYTHONFAULTHANDLER=1 adds the Python line.";
+  if (raised.Means(Meaning::reported))
+    return "Look up the message in the documentation or the source of the program that prints it.";
+  return "Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file "
+         "and the line.";
 }
 
 }  // namespace tacet

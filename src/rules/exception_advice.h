@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/event.h"
+
 namespace tacet {
 
 // "std::runtime_error": a C++ exception that nobody caught ended the process, and there is no traceback of Python.
@@ -15,5 +17,8 @@ std::string AdviceForType(std::string_view type, bool relative = false);
 
 // For an error that says that something did not answer in time.
 std::string_view TimeoutAdvice();
+
+// "Fix the error in check_grads (buffer.py:171), the last frame in the program's own code."
+std::string PlaceToFix(const Event& raised);
 
 }  // namespace tacet

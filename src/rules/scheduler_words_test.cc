@@ -84,12 +84,18 @@ TEST(SchedulerWords, ANodeThatFailedTakesItsRanksWithIt) {
   EXPECT_EQ(JudgedCase(job).Only("rank-dead").ranks, (std::vector<Rank>{Rank{2}, Rank{3}}));
 }
 
-TEST(SchedulerWords, ATimeLimitIsAnOpenQuestion) {
+TEST(SchedulerWords, ATimeLimitLongAfterTheLastStepIsAnOpenQuestion) {
   JobSketch job = Talking(4);
-  job.Tell(EventKind::job_time_limit);
+  job.Tell(EventKind::job_time_limit).wall_ns += int64_t{3600} * 1'000'000'000;
   const RuleAnswer answer = JudgedCase(job).Ask("timeout-too-short");
   EXPECT_TRUE(answer.findings.empty());
   EXPECT_EQ(answer.open.size(), 1u);
+}
+
+TEST(SchedulerWords, AJobThatPrintedAStepJustBeforeItsLimitWasRunning) {
+  JobSketch job = Talking(4);
+  job.Tell(EventKind::job_time_limit);
+  EXPECT_TRUE(JudgedCase(job).Ask("timeout-too-short").open.empty());
 }
 
 }  // namespace

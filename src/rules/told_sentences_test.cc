@@ -314,7 +314,7 @@ TEST(ToldTrouble, AStopIsNeitherAHangNorAnEnd) {
   TellAround(job, EventKind::told_stop, "it stops at the third save");
   const Diagnosis verdict = JudgedCase(job).Verdict();
   EXPECT_EQ(verdict.status, Status::undetermined);
-  EXPECT_TRUE(SaysSo(verdict.headline, "says that it stops")) << verdict.headline;
+  EXPECT_TRUE(SaysSo(verdict.headline, "says that the job stops")) << verdict.headline;
 }
 
 TEST(OpenCrash, AllClientsOfAnMpsServerAreNamedTogether) {

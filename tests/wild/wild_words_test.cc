@@ -250,7 +250,7 @@ const Said kSaid[] = {
      {"Rank 0 called all_gather where rank 1 called broadcast", "world of at least 2"},
      {"disagree"}},
     {"tests/users/fourth/twoforward_output",
-     {"is the backward pass, where the error shows", "...'. Communication is not the cause"},
+     {"runs the backward pass, where the error shows", "...'. Communication is not the cause"},
      {"Fix the error in train_two_views"}},
     // Who is named in the sentence is in the table, too.
     {"tests/wild/setup/exception_wraps_a_refused_connection.txt", {"Ranks 0 and 3 cannot connect to 10.9.1.20"}, {}},

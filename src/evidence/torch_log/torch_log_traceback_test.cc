@@ -291,7 +291,10 @@ TEST(TorchLogStore, TheLastTryTellsWhyTheTimeWasUp) {
           "29400).\n",
           "rank1.log"),
       EventKind::store_unreachable);
-  EXPECT_TRUE(unreachable.text.ends_with("(errno: 111 - Connection refused)")) << unreachable.text;
+  EXPECT_EQ(unreachable.As<StoreUnreachable>().last_try, "(errno: 111 - Connection refused)");
+  EXPECT_EQ(unreachable.As<StoreUnreachable>().try_line, 1u);
+  EXPECT_EQ(unreachable.source.line, 2u);
+  EXPECT_EQ(unreachable.text.find("errno"), std::string::npos) << unreachable.text;
 }
 
 TEST(TorchLogTraceback, AModuleOfErrorsHoldsErrorsWhateverTheirNames) {
