@@ -100,15 +100,10 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
                   [](const Event* event) { return event->As<Warning>().number == 1; }))
     finding.confidence = Confidence::possible;
   if (only_exports) finding.confidence = Confidence::likely;
-  if (!said) {
-    // The kernel names one of the two devices, and neither is at fault.
-    finding.confidence = Confidence::likely;
-    finding.affected_ranks = std::move(finding.ranks);
-    finding.ranks.clear();
-  }
-  // It takes two GPUs, and often all of a host report it: then it is the machine, not a rank.
-  if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() && finding.ranks.size() > 1)
-    finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  if (!said) finding.confidence = Confidence::likely;
+  // It takes two GPUs and what lies between them: whoever reports it is not at fault.
+  finding.affected_ranks = std::move(finding.ranks);
+  finding.ranks.clear();
   if (MakerOfGpus(facts.incident, *told.events.front()) == GpuMaker::amd) finding.fix = AmdPeerSteps();
   if (!IsOfNccl(facts, told)) TellOtherLibrary(finding);
   TellBootOption(facts, finding);

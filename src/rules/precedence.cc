@@ -88,9 +88,9 @@ const std::vector<Explanation>& Table() {
       {"collective-mismatch-operation", Ids{"gpu-fault"}, true},
       {"collective-mismatch-size", Ids{"gpu-fault"}, true},
       {"collective-mismatch-dtype", Ids{"gpu-fault"}, true},
-      // What is reduced as another type, size or operation than it was sent is no number any more.
-      {"collective-mismatch-operation", Ids{"p2p-unmatched", "training-not-finite"} + kEnds + kStandstills + kPace},
-      {"collective-mismatch-size", Ids{"p2p-unmatched", "training-not-finite"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-operation", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-size", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      // What is read as another type than it was sent is no number any more.
       {"collective-mismatch-dtype", Ids{"p2p-unmatched", "training-not-finite"} + kEnds + kStandstills + kPace},
       {"collective-mismatch-reduction", Ids{"p2p-unmatched", "training-not-finite"} + kEnds + kStandstills + kPace},
       {"collective-mismatch-root", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},

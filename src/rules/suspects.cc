@@ -155,6 +155,16 @@ static void TellStuckWatchdog(const Case& facts, const std::string& who, Finding
                         (gil ? ", or a thread that holds the GIL," : "") + " does not return.";
 }
 
+// What the one rank printed last of its own, where the lines say whose they are: it may tell what it was about to do.
+static void CiteLastLine(const Case& facts, Finding& finding) {
+  if (finding.ranks.size() != 1) return;
+  const LineOfRank* last = nullptr;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const LineOfRank& line : outline.last_of_ranks)
+      if (line.rank == finding.ranks.front().value) last = &line;
+  if (last) finding.evidence.push_back({last->source, last->text, "the last line that it printed of its own"});
+}
+
 // It came out of what held it up when the others had given up already, and its frames show where that was.
 static std::string TellLateException(const Event& late, const std::string& who, Finding& finding) {
   const auto& raised = late.As<Raised>();
@@ -207,6 +217,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
     if (still.kind == StandstillKind::absent)
       finding.evidence.push_back(
           CiteAbsence(RankWords({still.rank}) + " left no file of any kind while its peers did"));
+  CiteLastLine(facts, finding);
   CiteSilences(facts, StandstillKind::unclear, finding.evidence);
   const Silence* silence = FirstSilence(facts, StandstillKind::unclear);
   const std::string where = facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation)
