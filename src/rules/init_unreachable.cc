@@ -200,7 +200,7 @@ static std::string FailureWords(ConnectProblem problem, int64_t limit_ms) {
     case ConnectProblem::refused: return "the connection is refused, so nothing listens there";
     case ConnectProblem::no_answer: return "the address does not answer";
     case ConnectProblem::host_unreachable:
-      return "'No route to host': the host is down, there is no route to it, or a firewall rejects the connection";
+      return "the host is down, there is no route to it, or a firewall rejects the connection ('No route to host')";
     case ConnectProblem::no_route: return "the network of that host is unreachable from here";
     case ConnectProblem::no_name: return "the name does not resolve to an address";
     case ConnectProblem::not_told: break;

@@ -98,7 +98,7 @@ class Sentences(unittest.TestCase):
         self.never_says("wild/exam/21_rdzv_wrong_address.log", "is refused", "NCCL_SOCKET_IFNAME")
         self.says("wild/setup/store_tries_refused.txt", "the connection is refused, so nothing listens there")
         self.never_says("wild/setup/store_tries_refused.txt", "firewall", "NCCL_SOCKET_IFNAME")
-        self.says("wild/setup/store_tries_no_route.txt", "there is no route to that host", "ip route get")
+        self.says("wild/setup/store_tries_no_route.txt", "a firewall rejects the connection", "ip route get")
 
     def test_an_engine_that_gives_up_on_its_workers_is_quoted_without_its_loggers_head(self):
         path = "wild/frameworks/vllm_rpc_timeout_alone.txt"
