@@ -7,8 +7,18 @@
 namespace tacet {
 
 // Why a connection failed, by the system's own error. Each has another remedy: a host that refuses is up, and one that
-// does not answer may be behind a firewall; a name that does not resolve leads to none.
-enum class ConnectProblem : uint8_t { not_told, refused, no_answer, no_route, no_name };
+// does not answer may be behind a firewall; a name that does not resolve leads to none; an attempt that the own host
+// aborts, or has no address for, never left it; and two processes may have no transport in common.
+enum class ConnectProblem : uint8_t {
+  not_told,
+  refused,
+  no_answer,
+  no_route,
+  no_name,
+  aborted,
+  no_own_address,
+  no_transport,
+};
 
 ConnectProblem ReadConnectProblem(std::string_view message);
 
