@@ -82,7 +82,9 @@ StackPlace WordsOf(const StackReading& one) {
     const std::string frame = named || place.empty() ? "" : " (" + InBrackets(place) + ")";
     return {" waits" + errand + frame, " wait" + errand + frame};
   }
-  if (inside) place = one.call + ", called from " + one.where;
+  // Without a frame of the user's own, `where` is the innermost one, which the call led to.
+  const bool from_user = one.innermost_user.function != Frame().function;
+  if (inside) place = one.call + (from_user ? ", called from " : ", innermost frame ") + one.where;
   // That a collective is communication goes without saying.
   const bool said = inside && one.place == StackReading::Place::communication;
   if (one.place != StackReading::Place::unknown && !said) place += ", " + std::string(Name(one.place));
