@@ -56,7 +56,7 @@ std::string_view HarmlessWords(HarmlessWarning what) {
              "otherwise "
              "call optimizer.step() before it.";
     case HarmlessWarning::name_not_known_yet:
-      return "A host name does not resolve yet; PyTorch tries again until its timeout, so this is only a fault if the "
+      return "A host name does not resolve yet; PyTorch tries again, so this is only a fault if the "
              "job does not start.";
     case HarmlessWarning::mpi_note:
       return "Open MPI's notes (fork() in a process, InfiniBand ports that it leaves to UCX) end no job.";
