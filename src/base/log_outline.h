@@ -27,13 +27,17 @@ enum class HarmlessWarning : uint8_t {
   registered_twice,      // TensorFlow: a factory of a CUDA library is registered already
   left_semaphores,       // Python: semaphores that are cleaned up at exit
   forked_tokenizers,     // Hugging Face tokenizers: the process was forked after they had been used
+  scheduler_order,       // PyTorch: lr_scheduler.step() before the first optimizer.step()
+  name_not_known_yet,    // PyTorch: a host's name does not resolve; it is tried again until the time is up
+  mpi_note,              // Open MPI: fork() in a process, InfiniBand ports that are left to UCX
+  of_python,             // Python: any other warning, after which the program goes on
 };
 
 struct SeenWarning {
   HarmlessWarning what{};
   int64_t times = 0;
   SourceRef source;    // the first
-  std::string object;  // of store_retried: the address
+  std::string object;  // of store_retried: the address; of of_python: its words
 };
 
 // How the time of one line of progress is shared out: "Epoch: [1][20/25] Time 0.331 (21.090) Data 0.213 (20.799)".

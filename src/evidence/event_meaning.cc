@@ -77,7 +77,8 @@ Library LibraryOf(const Event& event) {
   if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::", "OOM when allocating tensor"}))
     return Library::tensorflow;
   if (ContainsAny(text, {"Out of memory error on GPU ", "paddle::"})) return Library::paddle;
-  if (Contains(event.As<Raised>().type, "an MPI error") || ContainsAny(text, {"connect() to ", "Open MPI "}))
+  if (Contains(event.As<Raised>().type, "an MPI error") ||
+      ContainsAny(text, {"connect() to ", "Open MPI ", "MPI processes are unable"}))
     return Library::mpi;
   return Library::not_told;
 }
@@ -469,7 +470,8 @@ bool MayTrain(std::string_view process) {
 static void ReadOwnMeaning(Event& event) {
   if (event.kind == EventKind::watchdog_timeout || event.kind == EventKind::exception ||
       event.kind == EventKind::cuda_error || event.kind == EventKind::nccl_error ||
-      event.kind == EventKind::port_in_use || event.kind == EventKind::rendezvous_incomplete)
+      event.kind == EventKind::port_in_use || event.kind == EventKind::rendezvous_incomplete ||
+      event.kind == EventKind::connect_failed)
     event.Set(Meaning::of_ascend, IsOfAscend(event.text));
   event.maker = MakerOf(event);
   if (event.library == Library::not_told && MayBeOfALibrary(event.kind)) event.library = LibraryOf(event);

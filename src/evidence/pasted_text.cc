@@ -65,6 +65,42 @@ size_t TagLength(std::string_view text) {
   return std::find(kTags.begin(), kTags.end(), name) == kTags.end() ? 0 : close + 1;
 }
 
+// "[10.0.3.7](http://10.0.3.7/)" at the front: the words between the brackets, where the link leads to nothing else;
+// `length` is that of the whole.
+std::string_view LinkedWords(std::string_view text, size_t* length) {
+  if (!text.starts_with('[')) return {};
+  const size_t close = text.substr(0, 200).find("](http");
+  if (close == std::string_view::npos || close < 2) return {};
+  const std::string_view words = text.substr(1, close - 1);
+  std::string_view target = text.substr(close + 6);
+  TakeLiteral(target, "s");
+  if (!TakeLiteral(target, "://") || !TakeLiteral(target, words)) return {};
+  TakeLiteral(target, "/");
+  if (!TakeLiteral(target, ")")) return {};
+  *length = text.size() - target.size();
+  return words;
+}
+
+bool IsLinked(std::string_view bytes) {
+  size_t length = 0;
+  for (size_t at = bytes.find("](http"); at != std::string_view::npos; at = bytes.find("](http", at + 1)) {
+    const size_t open = bytes.substr(0, at).rfind('[');
+    if (open != std::string_view::npos && !LinkedWords(bytes.substr(open), &length).empty()) return true;
+  }
+  return false;
+}
+
+std::string WithoutLinks(std::string_view line) {
+  std::string text;
+  for (size_t at = 0; at < line.size();) {
+    size_t length = 1;
+    const std::string_view words = LinkedWords(line.substr(at), &length);
+    text += words.empty() ? line.substr(at, 1) : words;
+    at += words.empty() ? 1 : length;
+  }
+  return text;
+}
+
 bool IsEscaped(std::string_view bytes) {
   size_t entities = 0;
   for (size_t at = 0; at < bytes.size(); ++at) {
@@ -246,6 +282,7 @@ std::string_view DescribeUndone(Paste paste) {
     case Paste::told: return "log lines were taken out of the text around them";
     case Paste::wrapped: return "wrapped lines were joined";
     case Paste::repeated: return "a block that was pasted twice is read once";
+    case Paste::linked: return "links that a program made of names and addresses were removed";
   }
   return "";
 }
@@ -260,6 +297,7 @@ Paste FindPaste(std::string_view bytes) {
   }
   if (quoted * 5 >= filled * 2 && quoted > 0) return Paste::quoted;
   if (IsEscaped(bytes)) return Paste::escaped;
+  if (IsLinked(bytes)) return Paste::linked;
   if (HasRepeatedBlock(lines)) return Paste::repeated;
   if (HasLostColours(bytes)) return Paste::coloured;
   if (IsNumbered(lines)) return Paste::numbered;
@@ -281,6 +319,7 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
     if (paste == Paste::repeated && !repeated[i]) text += line;
     if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
     if (paste == Paste::escaped) text += Unescaped(line);
+    if (paste == Paste::linked) text += WithoutLinks(line);
     if (paste == Paste::indented) text += WithoutCell(line.substr(blocks.Indent(line)));
     if (paste == Paste::told) text += LineInSentence(line);
     if (paste == Paste::coloured) text += WithoutLostColours(line);

@@ -26,6 +26,12 @@ TEST(PastedText, TakesEntitiesBackOnlyWhereNoMarkIsLeftAsItIs) {
   EXPECT_EQ(FindPaste("loss &lt; 3 and a -> b\n"), Paste::none);
 }
 
+TEST(PastedText, TakesLinksToNothingElseOff) {
+  EXPECT_EQ(Clean("File \"[train.py](http://train.py/)\", on [10.0.3.7](https://10.0.3.7)\n"),
+            "File \"train.py\", on 10.0.3.7\n");
+  EXPECT_EQ(FindPaste("see [the guide](http://example.org/guide)\n"), Paste::none) << "it leads somewhere";
+}
+
 TEST(PastedText, TakesBlocksOutOfMarkdown) {
   EXPECT_EQ(Clean("It says:\n\n    [rank0]: step 1\n    [rank0]:     indented\n\nand ends.\n"),
             "It says:\n\n[rank0]: step 1\n[rank0]:     indented\n\nand ends.\n");

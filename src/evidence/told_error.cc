@@ -32,6 +32,7 @@ std::string_view NameInSentence(std::string_view line) {
     for (size_t at = line.find(end); at != std::string_view::npos; at = line.find(end, at + 1)) {
       size_t begin = at, close = at + end.size();
       while (begin > 0 && IsNamePart(line[begin - 1])) --begin;
+      if (begin > 0 && line[begin - 1] == '/') continue;  // a part of a path or of a call: "/x.Service/PollForError:"
       if (begin == at || (close < line.size() && IsNamePart(line[close]) && line[close] != '.')) continue;
       const std::string_view name = line.substr(begin, close - begin);
       if (name[0] >= 'A' && name[0] <= 'Z' && IsErrorName(name)) return name;
@@ -45,7 +46,7 @@ bool AnnouncesError(std::string_view line) {
   // Links and names of code make it no less of a sentence: four words are enough.
   return line.ends_with(':') && std::count(line.begin(), line.end(), ' ') >= 3 &&
          ContainsAny(line, {"error", "Error", "exception", "fails with", "crashes with"}) &&
-         !ContainsAny(line, {"warning", "fixed", "solved", " no error", "without"});
+         !ContainsAny(line, {"warning", "fixed", "solved", " no error", "without", "GRPC error information"});
 }
 
 // A line of a message, and not of a traceback or a logger.

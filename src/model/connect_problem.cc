@@ -16,6 +16,10 @@ ConnectProblem ReadConnectProblem(std::string_view message) {
   if (ContainsAny(message, {"gai error: -2", "gai error: -3", "gai error: -5", "ame or service not known",
                             "ailure in name resolution"}))
     return ConnectProblem::no_name;
+  if (Contains(message, "oftware caused connection abort")) return ConnectProblem::aborted;
+  if (Contains(message, "annot assign requested address")) return ConnectProblem::no_own_address;
+  // Open MPI: "At least one pair of MPI processes are unable to reach each other for MPI communications."
+  if (Contains(message, "unable to reach each other")) return ConnectProblem::no_transport;
   return ConnectProblem::not_told;
 }
 

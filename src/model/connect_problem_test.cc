@@ -19,6 +19,10 @@ TEST(ConnectProblem, GoesByTheSystemsError) {
       ReadConnectProblem("The IPv4 network addresses of (node0, 29500) cannot be retrieved (gai error: -2 - Name or "
                          "service not known)."),
       ConnectProblem::no_name);
+  EXPECT_EQ(ReadConnectProblem("Connect to 10.0.0.2<45763> failed : Software caused connection abort"),
+            ConnectProblem::aborted);
+  EXPECT_EQ(ReadConnectProblem("Connect to 10.0.0.2<45763> failed : Cannot assign requested address"),
+            ConnectProblem::no_own_address);
 }
 
 TEST(ConnectProblem, TakesTheClientsOwnLimitForNoneOfThem) {

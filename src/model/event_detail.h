@@ -436,6 +436,7 @@ struct TimeLimit {
 
 struct NodeFailure {
   std::string node;
+  bool by_heartbeat = false;  // nobody saw it fail: its signs of life did not come
 };
 
 // Why somebody outside ended the job. The names are those of the schedulers' own states.

@@ -86,6 +86,44 @@ inline constexpr Refusal kRefusals[] = {
      {"Run nvidia-smi in the same environment (container, job step) and look at CUDA_VISIBLE_DEVICES there.",
       "Ask the scheduler for GPUs (srun --gpus, docker --gpus all), and check that the driver of the host is loaded.",
       "Check that PyTorch is a CUDA build: python -c \"import torch; print(torch.version.cuda)\"."}},
+    {"driver-down",
+     "the NVIDIA driver does not answer on this host: it is not loaded, or does not fit the kernel",
+     {"On the host: lsmod | grep nvidia; dmesg -T | grep -iE 'nvrm|nvidia'; after an update of the kernel the driver "
+      "must "
+      "be built again (dkms status).",
+      "Load it (modprobe nvidia), or restart the host; take the node out of service until nvidia-smi works."}},
+    {"gpu-access-lost",
+     "the container or the user has no access to the GPUs (any more)",
+     {"On the host itself: does nvidia-smi work there? Then the container lost its devices, as happens when systemd is "
+      "reloaded on a host with cgroup v2: start the container again.",
+      "To keep it from happening: set the cgroup driver of the container runtime to cgroupfs, or use CDI "
+      "(nvidia-ctk cdi generate).",
+      "Without a container: ls -l /dev/nvidia*, and the groups of the user."}},
+    {"gpu-taken",
+     "CUDA gets no GPU: all that the process sees are taken or out of order",
+     {"nvidia-smi shows who uses them, their compute mode (an exclusive one allows one process: nvidia-smi -c 0), and "
+      "GPUs that report an error.",
+      "Processes left over from an earlier job hold GPUs without being listed in a container: fuser -v /dev/nvidia* on "
+      "the host.",
+      "MIG: the instance must exist, and CUDA_VISIBLE_DEVICES name it by its UUID."}},
+    {"thread-limit",
+     "the system gives the process no more threads",
+     {"Set OMP_NUM_THREADS (and OPENBLAS_NUM_THREADS, RAYON_NUM_THREADS) to the cores per process, and use fewer "
+      "loader "
+      "workers.",
+      "Look at the limits inside the job: ulimit -u, and pids.max of its cgroup (docker --pids-limit=-1; the pod's "
+      "limit "
+      "of the kubelet)."}},
+    {"slurm-refused",
+     "Slurm refused the job, and nothing was started",
+     {"Compare what the script asks for with what there is: sinfo -o '%P %D %c %m %G %l'; scontrol show partition "
+      "NAME.",
+      "Accounts and limits: sacctmgr show assoc user=$USER format=account,partition,qos,grptres."}},
+    {"no-ray",
+     "there is no Ray cluster to connect to on this host",
+     {"Start one first (ray start --head on one host, ray start --address=HEAD:6379 on the others; ray status shows "
+      "them), or leave the address out so that the program starts its own.",
+      "In containers: /tmp/ray, by which programs find the cluster, must be the same for all of them."}},
     {"device-ordinal",
      "a process asks for a GPU that it cannot see: more processes than visible GPUs, or a wrong local rank",
      {"Start no more processes per node than GPUs are visible there (--nproc-per-node; nvidia-smi -L, "
@@ -287,6 +325,22 @@ inline constexpr Refusal kRefusals[] = {
      {"Say how many processes each host takes: 'node1 slots=8' in the hostfile, or -H node1:8,node2:8; without them "
       "mpirun takes the number of cores.",
       "In a Slurm job ask for as many tasks as processes (--ntasks).", "For a test on one host: --oversubscribe."}},
+    {"mpi-no-program",
+     "the program that mpirun is to start is not found on a node, and nothing was started",
+     {"On the node that the note names: ls -l of the path; it must be the same on all nodes, on a shared file system "
+      "or "
+      "in the image.",
+      "Look at the command line: mpirun takes the first word that it does not know as an option for the program.",
+      "If it is found by PATH: mpirun -x PATH, or give the whole path."}},
+    {"mpi-as-root",
+     "a start as root is refused by mpirun",
+     {"Start it as another user.",
+      "In a container that has no other user: --allow-run-as-root (OMPI_ALLOW_RUN_AS_ROOT=1 and "
+      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 do the same)."}},
+    {"mpi-binding",
+     "more processes are to be bound to a resource than it has CPUs, and mpirun started nothing",
+     {"Start fewer processes on the node that the note names, or let the job have more CPUs (--cpus-per-task).",
+      "Or bind otherwise: --bind-to none, --map-by slot:PE=1, or --bind-to core:overload-allowed."}},
     {"unknown-argument",
      "the launcher passes an argument that the script does not know",
      {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before "
@@ -488,6 +542,18 @@ inline constexpr Refusal kRefusals[] = {
      {"Read the first line with 'error:' above it: that is the compiler's reason.",
       "Compare nvcc --version with torch.version.cuda, and the version of gcc with what this CUDA supports.",
       "Remove what an interrupted build left over: rm -r ~/.cache/torch_extensions."}},
+    {"toolkit-release",
+     "a CUDA extension cannot be built: the CUDA toolkit is of another release than the one PyTorch was built with",
+     {"Point CUDA_HOME to a toolkit of the release that torch.version.cuda names (nvcc --version), on all nodes.",
+      "Or install a build of PyTorch for the toolkit that is there.",
+      "Or use a package that comes with built kernels (a wheel)."}},
+    {"extension-missing",
+     "the compiled part of a Python package is missing: it was not built for this environment, or its build failed",
+     {"Look above for the compiler's reason ('error:', 'No such file or directory'): a header or the CUDA toolkit may "
+      "be "
+      "missing (CUDA_HOME).",
+      "Install a wheel of the package that has it, for this Python, PyTorch and CUDA, or build it again with the CUDA "
+      "toolkit that torch.version.cuda names."}},
     {"heap-damaged",
      "the memory of a process is damaged: native code wrote or freed what it should not, and the process aborted",
      {"Find the library: a core dump (ulimit -c unlimited) read with gdb (bt), and PYTHONFAULTHANDLER=1 for the Python "
@@ -498,6 +564,16 @@ inline constexpr Refusal kRefusals[] = {
       "Look for two copies of one library in the process (OpenMP, libstdc++, protobuf, tcmalloc in LD_PRELOAD), and "
       "for "
       "extensions built against another release."},
+     true},
+    {"rocm-runtime",
+     "ROCm's runtime cannot get what it needs of the GPUs or their driver",
+     {"Look whether all GPUs still answer: rocm-smi; dmesg -T | grep -i amdgpu. After a reset or a fault load the "
+      "driver "
+      "again, or restart the host.",
+      "Check access: /dev/kfd and /dev/dri must be there (also in the container), and the user in their groups "
+      "(render, "
+      "video).",
+      "Processes left over from earlier jobs hold queues and memory: rocm-smi --showpids."},
      true},
     {"library-mix",
      "libraries of two CUDA releases are mixed: one lacks a symbol that the other one needs",
@@ -531,6 +607,16 @@ inline constexpr Refusal kRefusals[] = {
      {"Choose a tensor-parallel size that divides the number of attention heads (and of key-value heads, and the block "
       "size of the quantization).",
       "Use pipeline or data parallelism for the other GPUs."}},
+    {"pipeline-split",
+     "the model cannot be split that way: its number of layers is not divisible by the pipeline-parallel size",
+     {"Choose a pipeline-parallel size that divides the number of layers, or set how many layers each stage gets "
+      "(Megatron: --decoder-first-pipeline-num-layers and --decoder-last-pipeline-num-layers).",
+      "Use tensor or data parallelism for the other GPUs."}},
+    {"sequence-split",
+     "the input cannot be split that way: its length is not divisible by the parallel size that splits it",
+     {"Pad the sequences to a multiple of the tensor-parallel size (with context parallelism, of twice that size times "
+      "the context-parallel one).",
+      "Or switch sequence parallelism off."}},
     {"context-length",
      "the context length that is asked for is longer than the model's own",
      {"Lower --max-model-len to what the model supports (max_position_embeddings in its config.json), or set the rope "

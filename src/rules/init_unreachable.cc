@@ -203,6 +203,10 @@ static std::string FailureWords(ConnectProblem problem, int64_t limit_ms) {
       return "the host is down, there is no route to it, or a firewall rejects the connection ('No route to host')";
     case ConnectProblem::no_route: return "the network of that host is unreachable from here";
     case ConnectProblem::no_name: return "the name does not resolve to an address";
+    case ConnectProblem::aborted:
+      return "its own host aborted the attempt (ECONNABORTED), as after one that got no answer";
+    case ConnectProblem::no_own_address: return "its own host has no address or port to connect from (EADDRNOTAVAIL)";
+    case ConnectProblem::no_transport: return "Open MPI finds no transport that both processes can use";
     case ConnectProblem::not_told: break;
   }
   if (limit_ms < 1000) return "the connection failed, and the log does not say why";
@@ -323,7 +327,29 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool gloo = std::any_of(events.begin(), events.end(),
                                 [](const Event* event) { return event->kind == EventKind::connect_failed; });
   const bool mpi = !events.empty() && events.front()->library == Library::mpi;
-  if (mpi)
+  if (mpi && problem == ConnectProblem::no_transport) {
+    const std::string& tried = events.front()->As<ConnectFailure>().words;
+    if (!tried.empty()) finding.headline += " (" + tried + ")";
+    finding.fix = {
+        "Allow a transport between hosts: leave --mca btl out, or name one (--mca btl self,vader,tcp); with InfiniBand "
+        "use --mca pml ucx.",
+        "See that this Open MPI has it: ompi_info | grep -E 'btl|pml', on both hosts; both must be the same release.",
+        "Over TCP: --mca btl_tcp_if_include NET/BITS names the network that the hosts share."};
+  } else if (!events.empty() && events.front()->library == Library::tensorflow)
+    finding.fix = {
+        "See whether that task runs, and listens on the address that TF_CONFIG (the cluster specification) gives it: "
+        "its "
+        "output, and ss -ltn on its host.",
+        "From the host that reports it: nc -zv HOST PORT; open the port between the hosts.",
+        "A proxy (http_proxy, grpc_proxy) breaks gRPC between the hosts: unset it, or add them to no_proxy."};
+  else if (!events.empty() && events.front()->library == Library::hccl)
+    finding.fix = {
+        "Look at the output and the plog (ascend/log/debug/plog) of the peer that is named: it may have failed first.",
+        "Check the link between the two NPUs: hccn_tool -i 0 -link -g; hccn_tool -i 0 -ping -g address ADDRESS; the "
+        "TLS "
+        "setting must be the same on both sides (hccn_tool -i 0 -tls -g).",
+        "If the peer is only late: raise HCCL_CONNECT_TIMEOUT on all ranks alike."};
+  else if (mpi)
     finding.fix = {
         "Look at the process that should listen there: one that has ended refuses, a firewall lets the attempt time "
         "out.",

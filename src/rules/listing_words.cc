@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "rules/failed_check.h"
 #include "rules/gpu_load_words.h"
@@ -66,7 +67,42 @@ std::string ActiveWords(const Incident& incident) {
   return words + ", at different speeds (" + *speeds.begin() + " to " + *speeds.rbegin() + ")";
 }
 
+// "GPU 3", "GPUs 3 and 5"
+std::string GpuNumbers(const std::vector<int64_t>& numbers) {
+  std::string list;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ") + std::to_string(numbers[i]);
+  return (numbers.size() == 1 ? "GPU " : "GPUs ") + list;
+}
+
+// "GPU 5 is busy, GPUs 3 and 4 are idle; of the idle ones GPU 4 holds the memory of a process": where some do nothing
+// while others do all they can, the two ends of a range tell little.
+std::string UnlikeLoadWords(const Incident& incident) {
+  constexpr float kBusyPercent = 90, kIdlePercent = 5;
+  constexpr int32_t kUsedMib = 300;  // a process with a CUDA context has at least this much on the card
+  constexpr size_t kMostNamed = 16;
+  std::vector<int64_t> busy, idle, used;
+  size_t gpus = 0;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::gpu_load) continue;
+    const auto& load = event.As<GpuLoad>();
+    if (load.index < 0 || load.percent < 0) return "";
+    ++gpus;
+    if (load.percent >= kBusyPercent) busy.push_back(load.index);
+    if (load.percent <= kIdlePercent) idle.push_back(load.index);
+    if (load.percent <= kIdlePercent && load.memory_mib >= kUsedMib) used.push_back(load.index);
+  }
+  if (busy.empty() || idle.empty() || gpus > kMostNamed) return "";
+  std::string words = GpuNumbers(busy) + (busy.size() == 1 ? " is" : " are") + " busy, " + GpuNumbers(idle) +
+                      (idle.size() == 1 ? " is" : " are") + " idle";
+  if (used.size() == idle.size()) return words + (used.size() == 1 ? ", with" : ", all with") + " memory of a process";
+  if (used.empty()) return words + ", without a process";
+  return words + "; of the idle ones " + GpuNumbers(used) + (used.size() == 1 ? " holds" : " hold") +
+         " memory of a process";
+}
+
 std::string LoadWords(const Incident& incident) {
+  if (std::string words = UnlikeLoadWords(incident); !words.empty()) return words;
   size_t gpus = 0;
   float least = 1e9F, most = -1;
   for (const Event& event : incident.events) {
@@ -91,6 +127,8 @@ GpuLoadView OddLoads(const Incident& incident) {
 }
 
 }  // namespace
+
+std::string ListedLoadWords(const Incident& incident) { return LoadWords(incident); }
 
 bool HoldsListingsOnly(const Incident& incident) {
   return !incident.events.empty() && incident.streams.empty() && incident.threads.empty() &&

@@ -14,6 +14,9 @@ bool HoldsListingsOnly(const Incident& incident);
 // there is no list, or a job speaks as well.
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis);
 
+// What a list of GPUs shows of their load: "GPU 5 is busy, GPUs 3 and 4 are idle". Empty where there is none.
+std::string ListedLoadWords(const Incident& incident);
+
 // ... and nothing that it shows is odd.
 bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis);
 

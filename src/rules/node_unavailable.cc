@@ -116,7 +116,7 @@ Finding ListFinding(const NodeList& list) {
   };
   add(list.silent, "out of service and do not answer", true);
   add(list.failed, "down", true);
-  add(list.draining, "draining or drained: running jobs finish, no new ones start", false);
+  add(list.draining, "draining or drained: running jobs finish, no new ones start", Sum(list.draining) <= 4);
   add(list.maintained, "in maintenance or off", false);
   finding.headline = words;
   if (!list.silent.empty() || !list.failed.empty())

@@ -284,8 +284,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }
-  if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !QuoteUnknownWarning(facts, diagnosis) &&
-      !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
+  if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !SpeakOfRasSilence(facts, diagnosis) &&
+      !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);

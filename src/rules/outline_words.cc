@@ -51,6 +51,16 @@ std::string_view HarmlessWords(HarmlessWarning what) {
     case HarmlessWarning::forked_tokenizers:
       return "The tokenizers switch their threads off after a fork; set TOKENIZERS_PARALLELISM=false to silence the "
              "warning.";
+    case HarmlessWarning::scheduler_order:
+      return "The warning about lr_scheduler.step() is harmless where mixed precision skipped the first step; "
+             "otherwise "
+             "call optimizer.step() before it.";
+    case HarmlessWarning::name_not_known_yet:
+      return "A host name does not resolve yet; PyTorch tries again, so this is only a fault if the "
+             "job does not start.";
+    case HarmlessWarning::mpi_note:
+      return "Open MPI's notes (fork() in a process, InfiniBand ports that it leaves to UCX) end no job.";
+    case HarmlessWarning::of_python: return "";  // told with its own words
   }
   return "";
 }
@@ -128,8 +138,13 @@ std::string OutlineWords(const Case& facts) {
            (later ? outline->last.substr(0, 120) : outline->served.words) + "'";
   }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
-  for (const SeenWarning& one : outline->harmless)
+  for (const SeenWarning& one : outline->harmless) {
     if (const std::string_view about = HarmlessWords(one.what); !about.empty()) words.append(" ").append(about);
+    if (one.what == HarmlessWarning::of_python)
+      words += " Python warns, and the program goes on: '" + MessageWords(one.object, 100) + "'.";
+  }
+  if (const std::string loads = ListedLoadWords(facts.incident); !loads.empty())
+    words += " " + Capitalised(loads) + ".";
   if (outline->at_exit || outline->last.empty()) return words;
   constexpr size_t kMostQuoted = 120;
   const bool cut = outline->last.size() > kMostQuoted;

@@ -10,6 +10,8 @@
 #include "rules/end_advice.h"
 #include "rules/first_end.h"
 #include "rules/loader_worker_finding.h"
+#include "rules/lost_node_finding.h"
+#include "rules/ras_dead_finding.h"
 #include "rules/rule.h"
 #include "rules/silence_words.h"
 #include "rules/standstill_finding.h"
@@ -119,28 +121,6 @@ void JudgeToldEnds(const Case& facts, RuleAnswer& answer) {
                                         "a peer waits in this operation"));
   }
   answer.findings.push_back(std::move(finding));
-}
-
-// The scheduler lost a node: all of its ranks are gone, and nothing they did is the reason.
-void JudgeLostNode(const Case& facts, RuleAnswer& answer) {
-  if (facts.analyses.outcome.ended_in_order) return;
-  for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::node_failed) continue;
-    Finding finding;
-    finding.cause = "rank-dead";
-    finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
-    finding.severity = Severity::critical;
-    finding.confidence = event.ranks.empty() ? Confidence::likely : Confidence::certain;
-    finding.ranks = event.ranks;
-    const std::string& name = event.As<NodeFailure>().node;
-    const std::string node = name.empty() ? "a node of the job" : "node " + name;
-    finding.headline = node + " failed" + (event.ranks.empty() ? "" : ", and " + RankWords(event.ranks) + " with it");
-    finding.evidence.push_back(CiteEvent(event, "reported by the scheduler or the launcher"));
-    finding.fix = {"Take the node out of service and start again without it.",
-                   "Look at its console, its power and its kernel log from just before the failure."};
-    answer.findings.push_back(std::move(finding));
-    return;
-  }
 }
 
 // ", and ranks 1 and 2 then report closed connections": who reports what.
@@ -296,7 +276,7 @@ bool AllFinished(const Case& facts, const std::vector<Rank>& ranks) {
 
 static RuleAnswer JudgeDead(const Case& facts) {
   RuleAnswer answer;
-  JudgeLostNode(facts, answer);
+  JudgeLostNodes(facts, answer);
   if (!answer.findings.empty()) return answer;
   JudgeCommonEnd(facts, answer);
   if (answer.findings.empty()) JudgeToldEnds(facts, answer);
@@ -308,6 +288,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
     JudgeVanished(facts, answer);
     if (answer.findings.empty()) JudgeUnknownEnd(facts, answer);
     if (answer.findings.empty()) JudgeCollapse(facts, answer);
+    if (answer.findings.empty()) JudgeRasDead(facts, answer);
     return answer;
   }
   for (const Rank rank : finding->ranks) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/told_laggards.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -27,6 +28,23 @@ bool SpeakOfRasLead(const Case& facts, Diagnosis& diagnosis) {
       "If it hangs: take the stacks of the ranks that are behind (py-spy dump --pid PID); what they do instead of " +
           lead.operation + " is the reason. Look at what " + leaders + " do differently from the others as well."};
   diagnosis.open.push_back({"Does the job make progress?", "a second RAS report some seconds later (ncclras -f json)"});
+  diagnosis.headline = finding.headline;
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+  return true;
+}
+
+bool SpeakOfRasSilence(const Case& facts, Diagnosis& diagnosis) {
+  const ToldEvents told =
+      CollectTold(facts, [](const Event& event) { return event.kind == EventKind::ras_rank_unresponsive; });
+  if (!told) return false;
+  Finding finding;
+  finding.severity = Severity::note;
+  finding.headline = "NCCL RAS gets no data from " + TellerWords(told) +
+                     ": a process that is dead, stopped or only slow to answer looks like this";
+  finding.evidence.push_back(CiteEvent(*told.events.front(), "what RAS says of it"));
+  finding.fix = {"Take a second RAS report some seconds later (ncclras -v): whoever is missing again does not run.",
+                 "On its host: ps (state T is stopped, D waits in the kernel), py-spy dump --pid PID, dmesg -T."};
+  diagnosis.open.push_back({"Does it run?", "a second RAS report, and the state of the process on its host (ps)"});
   diagnosis.headline = finding.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;

@@ -3,6 +3,7 @@
 
 #include "rules/benchmark_verdict.h"
 #include "rules/told_finding.h"
+#include "rules/topology_words.h"
 
 namespace tacet {
 namespace {
@@ -125,12 +126,39 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault, Library library) {
   return {};
 }
 
+bool TellsMemoryLimit(const Event& event) {
+  return event.kind == EventKind::nccl_warning && event.As<Warning>().id == "mpi-memory-limited";
+}
+
+// Open MPI compares what the driver can register with what the host has, and goes on.
+void JudgeMemoryLimit(const Case& facts, RuleAnswer& answer) {
+  const ToldEvents told = CollectTold(facts, TellsMemoryLimit);
+  if (!told) return;
+  Finding finding = ToldFinding(facts, "rdma-broken", told, "the driver's limit, by Open MPI's note");
+  finding.status = Status::degraded;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::likely;
+  const std::string& sizes = told.events.front()->As<Warning>().object;
+  finding.headline = "the InfiniBand driver can register only a part of the memory" +
+                     (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
+                     (sizes.empty() ? "" : " (" + sizes + ")") + ": jobs that need more can be slow, hang or crash";
+  finding.fix = {
+      "mlx4 adapters: raise log_num_mtt and log_mtts_per_seg of the module mlx4_core, so that twice the host's memory "
+      "can be registered, and load the driver again.",
+      "All adapters: ulimit -l must be unlimited inside the job."};
+  finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  answer.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, TellsRdma);
-  if (!told) return answer;
+  if (!told) {
+    JudgeMemoryLimit(facts, answer);
+    return answer;
+  }
   const bool may_go_on = std::all_of(told.events.begin(), told.events.end(),
                                      [](const Event* event) { return event->As<RdmaFailure>().may_go_on; });
   if (may_go_on && facts.analyses.outcome.ended_in_order) return answer;

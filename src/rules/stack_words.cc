@@ -83,7 +83,9 @@ StackPlace WordsOf(const StackReading& one) {
     return {" waits" + errand + frame + (beside ? "; its main thread is not shown" : ""),
             " wait" + errand + frame + (beside ? "; their main threads are not shown" : "")};
   }
-  if (inside) place = one.call + ", called from " + one.where;
+  // Without a frame of the user's own, `where` is the innermost one, which the call led to.
+  const bool from_user = one.innermost_user.function != Frame().function;
+  if (inside) place = one.call + (from_user ? ", called from " : ", innermost frame ") + one.where;
   // That a collective is communication goes without saying.
   const bool said = inside && one.place == StackReading::Place::communication;
   if (one.place != StackReading::Place::unknown && !said) place += ", " + std::string(Name(one.place));

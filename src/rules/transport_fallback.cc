@@ -18,6 +18,7 @@ struct NetworkChoice {
   ToldEvents no_library;   // ... was not sought: libibverbs is not installed
   ToldEvents no_provider;  // libfabric found none
   ToldEvents no_plugin;    // the plugin for the fast network did not start
+  ToldEvents mpi;          // Open MPI does without the fast network
   ToldEvents socket;       // sockets were chosen
   ToldEvents beside;       // ... although the same process, or its host, has a fast device
   ToldEvents staged;       // a connection over InfiniBand without GPUDirect
@@ -43,6 +44,8 @@ NetworkChoice ReadChoices(const Case& facts) {
       TakeTold(facts, event, choice.no_provider);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "net-plugin-not-started")
       TakeTold(facts, event, choice.no_plugin);
+    if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "mpi-network-unused")
+      TakeTold(facts, event, choice.mpi);
     const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
                         (event.kind == EventKind::gpu_direct && event.As<GpuDirect>().on);
     if (direct) direct_processes.insert(event.speaker);
@@ -233,6 +236,25 @@ Finding UnseenAdaptersFinding(const NetworkChoice& choice) {
   return finding;
 }
 
+// Open MPI says so itself, and goes on over another transport.
+Finding MpiFinding(const ToldEvents& told) {
+  Finding finding = FallbackFinding({});
+  finding.affected_ranks = told.ranks;
+  const std::string& what = told.events.front()->As<Warning>().object;
+  finding.headline = "Open MPI cannot use the InfiniBand or RoCE network" +
+                     (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
+                     (what.empty() ? "" : " (" + what + ")") + ", and goes on over another transport, most often TCP";
+  finding.evidence.push_back(CiteEvent(*told.events.front(), "Open MPI's own note"));
+  finding.fix = {
+      "If the host has no such adapter: nothing is wrong; --mca btl ^openib silences the note.",
+      "If it has one: use an Open MPI with UCX (--mca pml ucx), and see that the adapter works there: ibv_devinfo; "
+      "ucx_info -d.",
+      "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
+  finding.explanation =
+      "Open MPI looked for a network adapter, found none that it can use, and chose a slower way between the hosts.";
+  return finding;
+}
+
 }  // namespace
 
 // Every process that is seen is on one host, by its name: NCCL counts nodes by NCCL_HOSTID, which may be set otherwise.
@@ -289,6 +311,8 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     const auto seen = std::count_if(life.begin(), life.end(), [](const auto& one) { return one.second.any(); });
     if (static_cast<int64_t>(finding.ranks.size()) >= seen)
       finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  } else if (choice.mpi && !choice.socket) {
+    finding = MpiFinding(choice.mpi);
   } else if (choice.socket) {
     // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
     // forbade to look for faster devices, nothing is known of them.

@@ -51,6 +51,18 @@ TEST_P(WildWords, SayWhatTheLogShows) {
 }
 
 const Said kSaid[] = {
+    // Without a frame of the user's own the innermost one is below the call, and calls nobody.
+    {"tests/wild/threads/native_stack_without_user_frames.txt", {"innermost frame clock_nanosleep"}, {"called from"}},
+    {"tests/wild/infrastructure/ray_counts_three_nodes_dead.txt",
+     {"nodes 10.8.1.17, 10.8.1.22 and 10.8.1.31", "autoscaler"},
+     {"out of service"}},
+    {"tests/wild/infrastructure/ras_process_dead.txt", {"NCCL RAS counts rank 6"}, {"No fault"}},
+    {"tests/wild/threads/two_of_four_gpus_idle.txt", {"GPU 2 is busy, GPUs 0 and 1 are idle"}, {"All 3 GPUs"}},
+    {"tests/wild/mpi/no_common_transport.txt", {"BTLs attempted: self sm", "--mca pml ucx"}, {"GLOO", "NCCL_SOCKET"}},
+    {"tests/wild/frameworks2/grpc_peer_not_there.txt", {"/job:ps/replica:0/task:1", "TF_CONFIG"}, {"GLOO"}},
+    {"tests/wild/frameworks2/hccl_link_not_made.txt", {"hccn_tool", "10.7.0.18"}, {"GLOO"}},
+    {"tests/wild/pasted/addresses_became_links.txt", {"on 10.9.4.12 is gone"}, {"http"}},
+    {"tests/wild/errors/quoted_head_of_spawn.txt", {"rank 3 raised"}, {}},
     // The store of the rendezvous is rank 0's, and no NCCL log exists so early.
     {"tests/wild/old_nccl/torch15_address_in_use.txt",
      {"MASTER_PORT is already in use: rank 0 cannot listen", "On the host that MASTER_ADDR names"},

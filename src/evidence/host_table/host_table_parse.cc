@@ -196,6 +196,32 @@ bool TakePartition(std::string_view line, ListedNodes& state) {
   return true;
 }
 
+// NODELIST    NODES PARTITION   STATE CPUS    S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON
+// node7           1    debug* drained   36   1:36:1  70235        0      1   (null) Low RealMemory
+// sinfo -N -l: one row for each node and partition, and why it takes no jobs.
+bool TakeNodeRow(std::string_view line, ListedNodes& state) {
+  std::string_view words[16];
+  const size_t count = SplitWords(line, words);
+  if (count < 10 || !IsNodeList(words[0])) return false;
+  std::string_view number = words[1], cpus = words[4];
+  int64_t cores = -1;
+  if (!TakeNumber(number, &state.count) || !number.empty() || state.count < 0) return false;
+  if (!TakeNumber(cpus, &cores) || !cpus.empty() || words[5].find(':') == std::string_view::npos) return false;
+  const auto condition = ConditionOf(words[3]);
+  if (!condition) return false;
+  state.condition = *condition;
+  state.word = words[3];
+  if (count > 10 && words[10] != "none") {
+    line = Trim(line);
+    const auto reason = static_cast<size_t>(words[10].data() - line.data());
+    if (reason < line.size()) state.word = std::string(words[3]) + ": " + std::string(line.substr(reason));
+  }
+  state.nodes = words[0];
+  state.partition = words[2];
+  if (state.partition.ends_with('*')) state.partition.pop_back();
+  return true;
+}
+
 // REASON               USER        TIMESTAMP           NODELIST
 // Prolog error         root        2025-03-12T11:02:12 node07
 bool TakeReason(std::string_view line, ListedNodes& state) {
@@ -268,11 +294,12 @@ class HostReader {
       return true;
     }
     if (TakeFabric(text) || TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
-    if (ListedNodes state;
-        TakePartition(text, state) || TakeProlog(text, state) || (reasons_ && TakeReason(text, state)))
+    if (ListedNodes state; TakePartition(text, state) || TakeNodeRow(text, state) || TakeProlog(text, state) ||
+                           (reasons_ && TakeReason(text, state)))
       return AddNode(std::move(state));
     if (text.starts_with("REASON ") && Contains(text, " NODELIST")) return reasons_ = true;
     if (text.starts_with("PARTITION ") && Contains(text, "NODELIST")) return true;
+    if (text.starts_with("NODELIST ") && Contains(text, " STATE ")) return true;
     inodes_ = text.starts_with("Filesystem") ? Contains(text, "IUse%") : inodes_;
     return text.starts_with("Filesystem") && Contains(text, "Mounted on");
   }
@@ -400,7 +427,7 @@ bool IsHostLine(std::string_view line) {
   if (text.starts_with("CliqueId ") && Contains(text, " : ")) return true;  // of nvidia-smi -q
   std::array<std::string_view, 3> cells;
   if (text.starts_with('|') && TakeCells(text, cells) && GpuOfHead(cells)) return true;
-  return TakePartition(text, state) || TakeProlog(text, state) ||
+  return TakePartition(text, state) || TakeNodeRow(text, state) || TakeProlog(text, state) ||
          (text.starts_with("REASON ") && Contains(text, " TIMESTAMP") && Contains(text, " NODELIST"));
 }
 

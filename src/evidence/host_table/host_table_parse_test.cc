@@ -10,6 +10,18 @@
 namespace tacet {
 namespace {
 
+TEST(HostTable, ReadsTheNodesOfSinfoOneByOne) {
+  const HostTable table = ParseHostTable(
+      "NODELIST    NODES PARTITION       STATE CPUS    S:C:T MEMORY TMP_DISK WEIGHT AVAIL_FE REASON\n"
+      "maple-04        1      gpu*     drained   64   2:32:1 515000        0      1   (null) Low RealMemory\n"
+      "maple-05        1      gpu*        idle   64   2:32:1 515000        0      1   (null) none\n");
+  ASSERT_EQ(table.nodes.size(), 2u);
+  EXPECT_EQ(table.nodes[0].state.condition, NodeCondition::draining);
+  EXPECT_EQ(table.nodes[0].state.word, "drained: Low RealMemory");
+  EXPECT_EQ(table.nodes[0].state.partition, "gpu");
+  EXPECT_EQ(table.nodes[1].state.condition, NodeCondition::takes_jobs);
+}
+
 TEST(HostTable, TheLoadOfAGpuStandsInTheRowBelowItsNumber) {
   const HostTable table = ParseHostTable(
       "kim@hx03:~$ nvidia-smi\n"

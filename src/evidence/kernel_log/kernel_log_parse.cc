@@ -137,11 +137,24 @@ class KernelLogBuilder {
   std::unordered_map<std::string_view, OomContext> oom_;
 };
 
+// mlx5_core 0000:5e:00.0 ib0: Link down; amdgpu 0000:0c:00.0: amdgpu: GPU reset begin!
+// A driver and the device that it speaks of: a line of the kernel, whatever became of the head of the line.
+bool BeginsWithDevice(std::string_view message) {
+  const std::string_view driver = TakeWord(message);
+  if (driver.size() < 3 || driver.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") != std::string_view::npos)
+    return false;
+  std::string_view device = TakeWord(message);
+  if (device.ends_with(':')) device.remove_suffix(1);
+  // domain:bus:slot.function
+  return device.size() == 12 && device[4] == ':' && device[7] == ':' && device[10] == '.' &&
+         device.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+}
+
 KernelMessage ParseMessage(const KernelLine& line, KernelRecord* record) {
   if (line.shape == Shape::other) return KernelMessage::nothing;
   KernelMessage answer = ParseUnmistakable(line.message, record);
   // The driver says much that is only context; NVLink and ECC may be in it.
-  if (line.shape == Shape::bare || answer == KernelMessage::record) return answer;
+  if (answer == KernelMessage::record || (line.shape == Shape::bare && !BeginsWithDevice(line.message))) return answer;
   KernelRecord other;
   if (const KernelMessage hardware = ParseHardwareMessage(line.message, &other); hardware != KernelMessage::nothing) {
     *record = other;

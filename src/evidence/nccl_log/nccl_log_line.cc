@@ -214,8 +214,10 @@ bool NcclLogWalker::ReadPrefix(std::string_view text, Prefix* prefix) {
     // "<host>:38:10588 [7] NCCL INFO": what people write where they take a name out.
     if (host == rest.size() && rest.ends_with('>'))
       if (const size_t open = rest.rfind('<'); open != std::string_view::npos && rest.size() - open <= 40) host = open;
-    // ":41367:41367 [1] NCCL INFO": a host without a name, or one that somebody took out.
-    if (host == rest.size() && !rest.empty() && rest.back() != ' ') return false;
+    // ":41367:41367 [1] NCCL INFO", "::41367:41367 [1] NCCL INFO": a host without a name, or one that somebody took
+    // out.
+    const bool nameless = rest.find_first_not_of(':') == std::string_view::npos;
+    if (host == rest.size() && !nameless && rest.back() != ' ') return false;
     line.device = static_cast<int32_t>(std::min<int64_t>(device, INT32_MAX));
     line.writer = writers_.Take({rest.substr(host), pid, label, false, line.device});
     prefix->stamp = host == 0 ? Stamp{} : ParseStamp(rest.substr(0, host));

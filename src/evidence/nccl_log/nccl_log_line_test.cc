@@ -180,9 +180,9 @@ TEST(NcclLogWalker, SortsOutWhatNcclDidNotWrite) {
     EXPECT_EQ(KindOf(line), NcclLineKind::foreign) << line;
   // A name that somebody took out, or that was never there; NCCL before 2.3; a device and nothing else.
   for (const std::string_view line :
-       {":1:2 [0] NCCL INFO x", "<host>:1:2 [0] NCCL INFO x", "vm:1:2 [0] INFO NET : Using interface eth0",
-        "vm:1:2 [0] include/socket.h:360 WARN Call to connect failed", "[3] include/shm.h:28 NCCL WARN x",
-        "init.cc:1247 NCCL WARN Mismatched collective detected"})
+       {":1:2 [0] NCCL INFO x", "::1:2 [0] NCCL INFO x", "<host>:1:2 [0] NCCL INFO x",
+        "vm:1:2 [0] INFO NET : Using interface eth0", "vm:1:2 [0] include/socket.h:360 WARN Call to connect failed",
+        "[3] include/shm.h:28 NCCL WARN x", "init.cc:1247 NCCL WARN Mismatched collective detected"})
     EXPECT_EQ(KindOf(line), NcclLineKind::message) << line;
   EXPECT_EQ(KindOf("2026-01-01 [0] INFO text of somebody else"), NcclLineKind::foreign);
 }

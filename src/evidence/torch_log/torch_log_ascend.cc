@@ -37,9 +37,9 @@ std::string_view CoreWords(std::string_view text) {
 
 // The codes as they are reported, not as somebody mentions them.
 bool TellsWait(std::string_view text) {
-  return ContainsAny(text,
-                     {"EI0002:", "EI0002]", "EI0002(", "EI0006:", "EI0006]", "EI0006(", "Notify register times out",
-                      "hccl fftsplus task timeout", "tream synchronize timeout", "tream sync timeout"});
+  return ContainsAny(text, {"EI0002:", "EI0002]", "EI0002(", "EI0002)", "EI0006:", "EI0006]", "EI0006(", "EI0006)",
+                            "Notify register times out", "hccl fftsplus task timeout", "tream synchronize timeout",
+                            "tream sync timeout"});
 }
 
 // A plog: [ERROR] HCCL(2711,python):2025-03-04-10:22:31.114.882 [transport_manager.cc:882][2711][CreateLink]dest
@@ -118,7 +118,14 @@ void AddWait(const LogLine& line, AscendBlock& block, RecordList& out) {
   block.wait = record;
   block.last_line = line.source.line;
   const bool tells_more = TellsWait(line.text) && !TellsWait(record->text);
-  if (record->text.empty() || tells_more) record->text = Capped(line.text), record->source = line.source;
+  if (record->text.empty() || tells_more) {
+    // "[PID: 108272] 2026-05-21-21:41:11.284.296 Communication_Error_Get_Socket(EI0006): ...": who and when are kept.
+    std::string_view words = Trim(line.text);
+    if (words.starts_with("[PID: "))
+      for (int i = 0; i < 3; ++i) TakeWord(words);
+    record->text = Capped(Trim(words));
+    record->source = line.source;
+  }
   if (TellsWait(line.text) && block.call_error != nullptr) {
     block.call_error->object = WaitWords(line.text);
     block.coded = block.call_error;  // "Solution: ..." follows
@@ -166,6 +173,8 @@ LineUse ReadAscend(const LogLine& line, AscendBlock& block, RecordList& out) {
     return LineUse::understood;
   }
   if (TellsPlogWait(text) && block.pid < 0) block.pid = IntAfter(text, "HCCL(").value_or(-1);
+  // [PID: 108272] 2026-05-21-21:41:11.284.296 Communication_Error_Get_Socket(EI0006): Getting socket times out.
+  if (TellsWait(text) && block.pid < 0) block.pid = IntAfter(text, "[PID: ").value_or(-1);
   if (IsWaitCode(code) || TellsWait(text) || TellsPlogWait(text)) {
     AddWait(line, block, out);
     return LineUse::understood;

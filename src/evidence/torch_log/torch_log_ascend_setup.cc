@@ -9,6 +9,7 @@
 //   [ERROR] HCCL(4715,python):... TopoDetect ERROR occur !!! fault_type[1], fault_info["Failed to connect agent[2,]"]
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_ascend.h"
@@ -66,9 +67,25 @@ bool TakeCounts(std::string_view text, TorchLogRecord& record) {
   return true;
 }
 
+// EI0009: ... Transport init error. Reason: [Create][DestLink]Create Dest error! createLink para:rank[1]-
+// localUserrank[1]-localIpAddr[172.16.0.114], dst_rank[0]-remoteUserrank[0]-remote_ip_addr[172.16.0.115]
+LineUse ReadLinkError(const LogLine& line, RecordList& out) {
+  const auto address = After(line.text, "remote_ip_addr[");
+  if (!address || !Contains(line.text, "Create Dest error")) return LineUse::not_understood;
+  const int32_t rank = IntAfter<int32_t>(line.text, "localUserrank[").value_or(-1);
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::connect_failed, line, "hccl" + std::to_string(rank));
+  if (!is_new) return LineUse::understood;
+  if (rank >= 0 && rank < kMostConnected) record->rank = rank;
+  record->peer = IntAfter<int32_t>(line.text, "remoteUserrank[").value_or(-1);
+  record->object = Capped(address->substr(0, address->find(']')), 100);
+  record->text = Capped(Trim(line.text), 600);
+  return LineUse::understood;
+}
+
 }  // namespace
 
 LineUse ReadAscendSetup(const LogLine& line, AscendBlock& block, RecordList& out) {
+  if (const LineUse use = ReadLinkError(line, out); use != LineUse::not_understood) return use;
   const std::string_view text = line.text;
   const auto connected = IntAfter(text, "total connected num is [");
   const auto needed = IntAfter(text, "need connect rankNum is [");

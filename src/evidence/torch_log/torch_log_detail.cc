@@ -226,7 +226,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
                                                                       : MemoryKiller::not_told,
                                   record.object, record.host, record.cure}};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
-    case TorchLogKind::node_failed: return NodeFailure{record.subject};
+    case TorchLogKind::node_failed: return NodeFailure{record.subject, record.object == kHeartbeat};
     case TorchLogKind::store_wait_timeout:
       return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
     case TorchLogKind::rendezvous_incomplete:

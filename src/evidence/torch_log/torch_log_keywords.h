@@ -78,6 +78,7 @@ enum class Keyword : uint8_t {
   return_code,
   killing_subprocess,
   mpi_noticed,
+  mpi_help,  // the first words of a note of Open MPI's
   mpi_error,
   mpi_detail,  // words that mean something only beside those of mpi_error
   batch_killed,

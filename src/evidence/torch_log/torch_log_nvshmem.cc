@@ -56,6 +56,7 @@ LineUse ReadAdapter(const LogLine& line, RecordList& out) {
 }
 
 constexpr std::string_view kNotInitialized = "NVSHMEM could not be initialized";
+constexpr std::string_view kNoTransport = "NVSHMEM could initialize none of its transports";
 
 // .../host/transport/transport.cpp:nvshmemi_transport_init:275: init failed for transport: IBGDA
 LineUse ReadStart(const LogLine& line, RecordList& out) {
@@ -66,19 +67,27 @@ LineUse ReadStart(const LogLine& line, RecordList& out) {
   // .../host/team/team_internal_nvls.cpp:254: non-zero status: 401 cuMemMap failed to map 274877906944 bytes ...
   const bool multicast = Contains(line.text, "non-zero status: ") &&
                          ContainsAny(line.text, {"to MC group ", "Mapping multicast groups", "cuMemMap failed to map"});
-  const bool told = transport || no_path || multicast;
+  // .../host/transport/transport.cpp:nvshmemi_transport_init:287: Unable to initialize any transports. returning error.
+  const bool none = Contains(line.text, "Unable to initialize any transports");
+  const bool told = transport || no_path || multicast || none;
   if (!told && !Contains(line.text, "nvshmem initialization failed")) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "nvshmem");
   record->repeats = 1;  // every rank says it
-  if (!is_new && (!told || record->object != kNotInitialized)) return LineUse::understood;
+  // One transport may be missing while others work; that none is left is the end.
+  if (!is_new && !none && (!told || record->object != kNotInitialized)) return LineUse::understood;
   record->source = line.source;  // what failed tells more than that the start did
   record->value = 2;
   record->subject = "an NVSHMEM error";
-  record->object = transport ? "init failed for transport: " + Capped(Trim(*transport), 60)
-                   : no_path ? "GPU " + std::to_string(IntAfter<int32_t>(line.text, "[GPU ").value_or(0)) +
+  record->object = none        ? std::string(kNoTransport)
+                   : transport ? "init failed for transport: " + Capped(Trim(*transport), 60)
+                   : no_path   ? "GPU " + std::to_string(IntAfter<int32_t>(line.text, "[GPU ").value_or(0)) +
                                    " cannot reach its peer GPU " + std::to_string(*peer) + " by any transport"
                    : multicast ? std::string("the symmetric heap could not be mapped to an NVLink multicast group")
                                : std::string(kNotInitialized);
+  if (none)
+    record->cure =
+        "See that the process can use an adapter: ibv_devinfo inside the container (it needs /dev/infiniband); on one "
+        "host without a network NVSHMEM_REMOTE_TRANSPORT=none is enough.";
   if (no_path)
     record->cure =
         "Where the two GPUs are of different hosts, NVSHMEM needs a network transport: see that the adapters are "
@@ -123,6 +132,13 @@ LineUse ReadNvshmem(const LogLine& line, RecordList& out) {
   if (const LineUse use = ReadAdapter(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadExpertWait(line, out); use != LineUse::not_understood) return use;
   return ReadStart(line, out);
+}
+
+void DropPassedTransports(TorchLog& log, uint32_t last_rate_line) {
+  std::erase_if(log.records, [&](const TorchLogRecord& record) {
+    return record.kind == TorchLogKind::nccl_error && record.object.starts_with("init failed for transport: ") &&
+           record.source.line < last_rate_line;
+  });
 }
 
 }  // namespace tacet

@@ -6,6 +6,7 @@
 #include "base/advice.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
+#include "evidence/torch_log/torch_log_grpc.h"
 #include "evidence/torch_log/torch_log_jax.h"
 #include "evidence/torch_log/torch_log_nvshmem.h"
 #include "evidence/torch_log/torch_log_tensorflow.h"
@@ -328,17 +329,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   // the error tells what happened.
   if (Contains(text, "Collective ops is aborted by: ") && ContainsAny(text, {"Socket closed", "Connection reset"}))
     return AddWords(TorchLogKind::connection_lost, line, "tensorflow", out);
-  if (const auto target = After(text, "error information from remote target "))
-    if (TorchLogRecord* lost = out.Said(TorchLogKind::connection_lost, line, "tensorflow");
-        lost && lost->subject.empty() && target->starts_with("/job:")) {
-      lost->subject = Capped(target->substr(0, target->find_first_of(": ", target->find("/task:") + 6)), 100);
-      return LineUse::understood;
-    }
-  if (const auto target = After(text, "error information from remote target /job:"))
-    if (TorchLogRecord* wait = out.Said(TorchLogKind::rendezvous_incomplete, line, "tensorflow")) {
-      wait->object = "/job:" + Capped(target->substr(0, target->find_first_of(": ", target->find("/task:") + 6)), 100);
-      return LineUse::understood;
-    }
+  if (const LineUse use = ReadGrpc(line, out); use != LineUse::not_understood) return use;
   // XLA: "Failed to meet rendezvous 'torch_xla.init': Socket closed (14)"
   if (Contains(text, "Failed to meet rendezvous")) {
     const bool closed = Contains(text, "Socket closed") || Contains(text, "Connection reset");
@@ -374,6 +365,23 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
     if (is_new) {
       record->subject = Capped(Trim(text.substr(text.find("HW Exception by GPU node"))), 120);
       record->text = Capped(text);
+      record->value2 = out.highest_step();
+    }
+    return LineUse::understood;
+  }
+  // SGLang: "[2026-03-09 00:57:15 TP0] Prefill out of memory. Try to lower your batch size."
+  if (ContainsAny(text, {"Prefill out of memory", "Decode out of memory"})) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "out of memory");
+    if (is_new) record->subject = "out of memory", record->text = Capped(text), record->value2 = out.highest_step();
+    return LineUse::understood;
+  }
+  // rocminfo: "Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed to allocate the necessary
+  // resources."
+  if (const auto status = After(text, "Call returned HSA_STATUS_ERROR_")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "hsa");
+    if (is_new) {
+      record->subject = "an error of ROCm's runtime";
+      record->text = "HSA_STATUS_ERROR_" + Capped(status->substr(0, status->find(". ")), 200);
       record->value2 = out.highest_step();
     }
     return LineUse::understood;

@@ -78,7 +78,7 @@ struct KnownWords {
   std::string_view words;
   HarmlessWarning what;
 };
-constexpr std::array<KnownWords, 18> kHarmless{{
+constexpr std::array<KnownWords, 22> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
     {"process group has NOT been destroyed before we destruct", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
@@ -97,6 +97,10 @@ constexpr std::array<KnownWords, 18> kHarmless{{
     {"factory for plugin cu", HarmlessWarning::registered_twice},
     {"leaked semaphore objects to clean up at shutdown", HarmlessWarning::left_semaphores},
     {"just got forked, after parallelism has already been used", HarmlessWarning::forked_tokenizers},
+    {"Detected call of `lr_scheduler.step()` before `optimizer.step()`", HarmlessWarning::scheduler_order},
+    {"cannot be retrieved (gai error: ", HarmlessWarning::name_not_known_yet},
+    {"A process has executed an operation involving a call to the", HarmlessWarning::mpi_note},
+    {"infiniband ports on a device", HarmlessWarning::mpi_note},
 }};
 
 // "|  CUDA OOMs: 0  |  cudaMalloc retries: 12  |" of memory_summary(), which counts from the start of the process, and
@@ -121,6 +125,34 @@ bool NoteRetries(std::string_view text, const SourceRef& source, LogOutline& out
   return true;
 }
 
+// /opt/venv/lib/python3.11/site-packages/torch/optim/lr_scheduler.py:123: UserWarning: Detected call of ...
+// The words of a warning of Python's own, by its form; empty where the line is none.
+std::string_view WarningOfPython(std::string_view text) {
+  const size_t code = text.substr(0, 400).find(".py:");
+  if (code == std::string_view::npos || text.substr(0, code).find(' ') != std::string_view::npos) return {};
+  std::string_view rest = text.substr(code + 4);
+  int64_t number = 0;
+  if (!TakeNumber(rest, &number) || !TakeLiteral(rest, ": ")) return {};
+  const size_t colon = rest.find(": ");
+  if (colon == std::string_view::npos || colon > 60) return {};
+  const std::string_view type = rest.substr(0, colon);
+  if (!type.ends_with("Warning") || type.find(' ') != std::string_view::npos) return {};
+  return Trim(rest.substr(colon + 2));
+}
+
+// Whatever a program warns of in this way, it goes on.
+bool NoteWarningOfPython(std::string_view text, const SourceRef& source, LogOutline& out) {
+  const std::string_view words = WarningOfPython(text);
+  if (words.size() < 8) return false;
+  const auto known = std::find_if(out.harmless.begin(), out.harmless.end(),
+                                  [](const SeenWarning& seen) { return seen.what == HarmlessWarning::of_python; });
+  if (known != out.harmless.end())
+    ++known->times;
+  else
+    out.harmless.push_back({HarmlessWarning::of_python, 1, source, std::string(words.substr(0, 160))});
+  return true;
+}
+
 // Says whether the line is one of them.
 bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& out) {
   if (NoteRetries(text, source, out)) return true;
@@ -137,7 +169,7 @@ bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& ou
       out.harmless.push_back({one.what, 1, source, ""});
     return true;
   }
-  return false;
+  return NoteWarningOfPython(text, source, out);
 }
 
 struct NamedRank {
@@ -222,7 +254,7 @@ bool HasJobsWord(std::string_view text) {
                       "NCCL",       "torch",    "orovod", "eepspeed", "eepSpeed",   "egatron",    "NeMo",
                       "vllm",       "vLLM",     "Ray ",   "ray.",     "world size", "world_size", "istributed",
                       "checkpoint", "epoch",    "Epoch",  "CCL_",     "dataloader", "DataLoader", "tensor_parallel",
-                      "HCCL",       "ccelerat", "rainer", "raining",  "PyTorch",    "EngineCore"});
+                      "HCCL",       "ccelerat", "rainer", "raining",  "PyTorch",    "EngineCore", "/v1/"});
 }
 
 // Quotes that stand before a line of a log.
@@ -359,7 +391,10 @@ Looks LookAt(std::string_view bytes) {
 bool IsOfAJob(const Looks& look) {
   const LogOutline& outline = look.outline;
   const auto shaped = static_cast<size_t>(outline.shaped);
-  if (!outline.harmless.empty() || TellsRates(outline) || !outline.ended_well.empty() ||
+  // Any program of Python may warn: only beside words of a job is it one's.
+  const bool known = std::any_of(outline.harmless.begin(), outline.harmless.end(),
+                                 [](const SeenWarning& seen) { return seen.what != HarmlessWarning::of_python; });
+  if (known || (!outline.harmless.empty() && look.of_job) || TellsRates(outline) || !outline.ended_well.empty() ||
       ContainsAny(outline.served.words, {"/v1/", "/generate"}))
     return true;
   // A quarter of the lines: the others are what the program prints by itself.

@@ -15,6 +15,8 @@
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mpi.h"
 #include "evidence/torch_log/torch_log_mpi_error.h"
+#include "evidence/torch_log/torch_log_mpi_help.h"
+#include "evidence/torch_log/torch_log_nvshmem.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
 #include "evidence/torch_log/torch_log_pending.h"
 #include "evidence/torch_log/torch_log_pod.h"
@@ -51,6 +53,7 @@ struct LabelState {
   SummaryReader summary;
   MpiNoticeReader mpi;
   MpiErrorReader mpi_error;
+  MpiHelpReader mpi_help;
   SacctReader sacct;
   PodDescriptionReader pod;
   RayActorReader actor;
@@ -104,6 +107,7 @@ class LogReader {
     DropHearsay(log_);
     DropSettledWaits(log_);
     DropUsualEndsOfData(log_);
+    DropPassedTransports(log_, last_rate_line_);
     DropCleanUpErrors(log_);
     JoinRaysMemoryKills(log_);
     DropUntoldScores(log_);
@@ -199,6 +203,8 @@ class LogReader {
     if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(line.text);
     if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
     if (!prefix.bar.empty()) ReadBar(prefix.bar, line, label);
+    // [rank 6] Dispatch + combine bandwidth: 99.20 GB/s, avg_t=222.27 us, min_t=215.90 us
+    if (!log_.records.empty() && Contains(line.text, " GB/s, avg_t=")) last_rate_line_ = source.line;
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
     if (rank < 0) rank = prefix.head_rank >= 0 ? prefix.head_rank : RankInHead(prefix.text);
     if (rank < 0 && prefix.launcher.kind == LauncherPrefix::Kind::process) rank = RankInLabel(prefix.launcher.label);
@@ -249,6 +255,8 @@ class LogReader {
   // ----------Begin global rank 9 STDERR----------
   // MosaicML's launcher prints what a rank wrote between two such lines.
   int32_t QuotedRank(std::string_view text) {
+    while (TakeLiteral(text, "> ")) {  // a mark of a quote that only the first line has
+    }
     if (text.starts_with("----------Begin global rank "))
       quoted_rank_ = IntAfter<int32_t>(text, "global rank ").value_or(-1);
     else if (text.starts_with("----------End global rank "))
@@ -359,6 +367,7 @@ class LogReader {
       const auto voice_of = [&](int32_t rank) { return VoiceOf(label, rank); };
       LineUse use = label_state.mpi.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.mpi_error.Read(line, out_);
+      if (use == LineUse::not_understood) use = label_state.mpi_help.Read(line, out_);
       if (use == LineUse::not_understood) use = label_state.summary.Read(line, voice_of, out_);
       if (use == LineUse::not_understood && line.has(Keyword::sacct)) use = label_state.sacct.Read(line);
       if (use == LineUse::not_understood) use = label_state.pod.Read(line, out_);
@@ -424,6 +433,7 @@ class LogReader {
   uint32_t last_label_ = 0, last_voice_ = 0;
   uint64_t last_key_ = 0;
   int32_t quoted_rank_ = -1;
+  uint32_t last_rate_line_ = 0;  // where a rank last told a rate that it measured
   WorkBarReader work_bar_;
   bool in_pieces_ = false;  // a line that mpirun tagged several times
   std::string plain_, last_label_text_;

@@ -78,6 +78,7 @@ struct LogMoment {
 // Words of TorchLogRecord::object that say who was lost.
 inline constexpr std::string_view kRendezvousStore = "rendezvous", kRemoteDaemon = "daemon",
                                   kCoordinator = "coordinator";
+inline constexpr std::string_view kHeartbeat = "heartbeat";  // what was missed of a node that is counted as dead
 // Word of TorchLogRecord::subject: who killed a process for want of memory.
 inline constexpr std::string_view kRaysMonitor = "Ray's memory monitor";
 inline constexpr std::string_view kSystemdsKiller = "systemd";

@@ -13,7 +13,7 @@ struct SetupWords {
   std::string_view words;  // somewhere in the line
   std::string_view name;   // of what the line is
 };
-constexpr std::array<SetupWords, 15> kSetupWords{
+constexpr std::array<SetupWords, 20> kSetupWords{
     {{"Error initializing torch.distributed using env:// rendezvous", "an error of process-group setup"},
      {"\"hipErrorNoBinaryForGpu: ", "a HIP error"},
      // glibc, before it ends the process with SIGABRT
@@ -26,6 +26,11 @@ constexpr std::array<SetupWords, 15> kSetupWords{
      {"*** stack smashing detected ***", "an error of the C library"},
      {"is not a recognized processor for this target", "an error of Triton's compiler"},
      {"NVML: Driver/library version mismatch", "an NVML error"},
+     {"Failed to initialize NVML: ", "an NVML error"},
+     {"NVIDIA-SMI has failed because", "an NVML error"},
+     {"blas_thread_init: pthread_create failed", "an error of OpenBLAS"},
+     {"Batch job submission failed: ", "an error of sbatch"},
+     {"Job submit/allocate failed: ", "an error of salloc"},
      {"is not compatible with the current PyTorch installation", "a PyTorch warning"},
      {"could not select device driver", "an error of the container runtime"},
      {"exec format error", "an error of the container runtime"},
@@ -36,7 +41,8 @@ constexpr std::array<SetupWords, 15> kSetupWords{
 // TensorFlow and NCCL try libraries that they can do without, and quote the loader: "dlerror: libnvinfer.so.7: cannot
 // open ...".
 bool NamesMissingLibrary(std::string_view text) {
-  if (Contains(text, "dlerror")) return false;
+  // libibverbs: Warning: couldn't load driver 'libbnxt_re-rdmav34.so': ...: one for each adapter that a host may have
+  if (Contains(text, "dlerror") || text.starts_with("libibverbs: Warning: ")) return false;
   return text.starts_with("Could not load library lib") ||
          (text.starts_with("lib") && Contains(text, ".so") && Contains(text, ": cannot open shared object file"));
 }

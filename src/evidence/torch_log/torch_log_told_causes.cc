@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_pending.h"
 #include "model/nccl_warnings.h"
 
@@ -341,6 +342,7 @@ bool TellsCause(std::string_view text, const KeywordSet& keywords) {
   LogLine line;
   line.text = text;
   line.keywords = keywords;
+  if (keywords.has(Keyword::setup_words) && ReadSetupWords(line, out) == LineUse::understood) return true;
   return ReadToldCause(line, out) == LineUse::understood || ReadOutsideKill(line, out) == LineUse::understood ||
          ReadPending(line, out) == LineUse::understood;
 }

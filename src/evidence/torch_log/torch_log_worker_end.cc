@@ -362,10 +362,13 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, "", out);
   // Ray: "The node with node id: 8f20... and ip: 10.0.0.3 has been marked dead because the detector has missed too many
   // heartbeats from it."
-  if (auto address = After(text, " and ip: "); address && Contains(text, "has been marked dead because the detector")) {
-    const std::string_view ip = TakeWord(*address);
+  // "... and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead ...", also inside of its JSON events.
+  if (Contains(text, "has been marked dead because the detector")) {
+    auto address = After(text, " and ip: ");
+    if (!address) address = After(text, " and address: ");
+    const std::string_view ip = address ? TakeWord(*address) : std::string_view();
     const auto [record, is_new] = out.AddOnce(TorchLogKind::node_failed, line, ip);
-    if (is_new) record->subject = Capped(ip, 200), record->text = Capped(text, 600);
+    if (is_new) record->subject = Capped(ip, 200), record->text = Capped(text, 600), record->object = kHeartbeat;
     return LineUse::understood;
   }
   if (Contains(text, "*** Your MPI job will now abort")) {
