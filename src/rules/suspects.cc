@@ -245,9 +245,9 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   const StackReading* own = suspect ? facts.analyses.StackOf(suspect->rank) : nullptr;
   const bool communicates = own && own->place != StackReading::Place::host;
   if (alive && !silence && !communicates && TellsItself(facts)) {
-    // Alive, and by its own words not in the operation: its host is elsewhere. It may be late for ever, merely slow, or
-    // on another way than the others.
-    finding.cause = "rank-stuck-on-host";
+    // Alive, and by its own words not in the operation: its host is elsewhere, stuck for ever, merely slow, or on
+    // another path than the others. Only where an exception shows the place is that the cause.
+    if (suspect->late_exception) finding.cause = "rank-stuck-on-host";
     const std::string unknown = "; the cause is unknown";
     std::string told = where.empty()                                     ? ""
                        : facts.standstill.operation || finding.operation ? ", which it has not issued"
