@@ -67,7 +67,7 @@ std::string ToldOperationWords(const Case& facts) {
     if (event.kind == EventKind::monitored_barrier_failed && !event.ranks.empty()) return "a monitored barrier";
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::desync_report && !event.ranks.empty())
-      if (const std::string words = ReportedCallWords(event); !words.empty()) return words;
+      if (std::string words = ReportedCallWords(event); !words.empty()) return words;
   const TimeoutCensus census = CountTimeouts(facts.incident);
   return census && census.calls.size() == 1 && census.calls[0].op != OpKind::unknown
              ? TimedOutCallWords(census.calls[0])
