@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
 namespace {
@@ -259,8 +260,7 @@ bool ReadUtilization(std::string_view low, const SourceRef& source, LogOutline& 
 bool ReadFigures(std::string_view text, const SourceRef& source, LogOutline& out) {
   text = text.substr(0, kFigureLine);
   if (std::none_of(text.begin(), text.end(), IsDigit)) return false;
-  std::string small(text);
-  std::transform(small.begin(), small.end(), small.begin(), LowLetter);
+  const std::string small = LowerCase(text);
   const std::string_view low = small;
   if (ReadUtilization(low, source, out)) return true;
   const bool rated = Contains(text, "B/s") || Contains(text, "b/s") || Contains(text, "bps") || Contains(text, "Bps") ||

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_line.h"
 #include "evidence/torch_log/torch_log_progress.h"
 
 namespace tacet {
@@ -16,12 +17,6 @@ constexpr size_t kLongestQuote = 200;
 
 char LowerOf(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 bool IsLetter(char c) { return LowerOf(c) >= 'a' && LowerOf(c) <= 'z'; }
-
-std::string LowerCase(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(), LowerOf);
-  return low;
-}
 
 // "rank0", "Rank 0", "RANK=0", "rank: 0" at the front.
 bool TakeRankWord(std::string_view& text, int32_t* rank) {

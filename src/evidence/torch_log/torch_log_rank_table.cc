@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
 namespace {
@@ -49,17 +50,10 @@ std::vector<std::string_view> CellsOf(std::string_view text) {
   return cells;
 }
 
-std::string InSmallLetters(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return low;
-}
-
 // "compute ms", "compute_ms", "compute (ms)", "compute[ms]": the words, without marks.
 std::vector<std::string> WordsOf(std::string_view heading) {
   std::vector<std::string> words(1);
-  for (const char c : InSmallLetters(heading)) {
+  for (const char c : LowerCase(heading)) {
     if ((c >= 'a' && c <= 'z') || IsDigit(c))
       words.back() += c;
     else if (!words.back().empty())

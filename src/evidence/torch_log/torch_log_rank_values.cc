@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
 namespace {
@@ -45,9 +46,7 @@ std::string_view ChecksumIn(std::string_view low) {
 
 void ReadRankValues(std::string_view text, int32_t rank, const SourceRef& source, LogOutline& out) {
   if (rank < 0 || text.size() > kLongestLine || out.values.size() >= kMostValues) return;
-  std::string small(text);
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string small = LowerCase(text);
   const std::string_view low = small;
   const bool has_sum =
       std::any_of(kChecksums.begin(), kChecksums.end(), [&](std::string_view name) { return Contains(low, name); });
