@@ -23,7 +23,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/tacet_hardening.cmake)
 # With CMAKE_UNITY_BUILD (the presets release, deb and asan) the sources of a room are compiled thirty at a time, on top of
 # one precompiled header for all rooms: a cold build is what newcomers and gates wait for. The preset dev has neither, so
 # that each source stands on its own includes and ccache serves every checkout.
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 30)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 30 CACHE STRING "Sources compiled at a time: few for one's own changes (preset work), many for a cold build")
 if(CMAKE_UNITY_BUILD)
   file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
   add_library(tacet_precompiled OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
