@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/parse_double.h"
+#include "base/text_find.h"
 
 namespace tacet {
 
@@ -76,7 +77,7 @@ inline std::string_view TakeWord(std::string_view& text) {
 
 // What follows `key` in `text`, or nothing: After("rank 3 of 8", "rank ") is "3 of 8".
 inline std::optional<std::string_view> After(std::string_view text, std::string_view key) {
-  const size_t at = text.find(key);
+  const size_t at = FindText(text, key);
   if (at == std::string_view::npos) return std::nullopt;
   return text.substr(at + key.size());
 }
@@ -107,7 +108,7 @@ inline bool IsWholeNumber(std::string_view word, double* value) {
   return TakeDouble(word, value) && word.empty() && *value - *value == 0;
 }
 
-inline bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+inline bool Contains(std::string_view text, std::string_view part) { return FindText(text, part) != std::string_view::npos; }
 
 inline bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts)

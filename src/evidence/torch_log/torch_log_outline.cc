@@ -61,7 +61,7 @@ char LevelOf(std::string_view line) {
   const std::string_view head = line.substr(0, kHeadOfLine);
   if (head.starts_with("[NeMo ") && head.size() > 8 && head[7] == ' ' && HasTimeOfDay(head)) return head[6];
   for (const LevelWord& one : kLevelWords) {
-    const size_t at = head.find(one.word);
+    const size_t at = FindText(head, one.word);
     if (at == std::string_view::npos || (at > 0 && IsWordPart(head[at - 1]))) continue;
     const std::string_view rest = head.substr(at + one.word.size());
     if (!rest.empty() && IsWordPart(rest[0])) continue;
@@ -239,8 +239,11 @@ std::string_view WordsOfDone(std::string_view text) {
   for (const std::string_view words :
        {"training finished", "Training finished", "training complete", "Training complete", "Training is complete",
         "raining done", "inished training", "ompleted training", "Done training", "raining ended"}) {
-    size_t at = text.rfind(words);
-    if (at == std::string_view::npos || text.size() - at - words.size() > kMostBehind) continue;
+    if (words.size() > text.size()) continue;
+    const size_t earliest = text.size() - std::min(text.size(), words.size() + kMostBehind);
+    size_t at = FindText(text.substr(earliest), words);
+    if (at == std::string_view::npos) continue;
+    at += earliest;
     while (at > 0 && IsWordPart(text[at - 1])) --at;
     if (ContainsAny(text, {"not ", "n't", "should", "until", "when ", "if "})) continue;
     return text.substr(at);
