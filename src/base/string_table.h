@@ -17,7 +17,9 @@ class StringTable {
   StringTable() { Intern(""); }
   StringTable(StringTable&&) = default;
   StringTable& operator=(StringTable&&) = default;
-  StringTable(const StringTable&) = delete;
+  StringTable(const StringTable& other) : StringTable() {
+    for (const std::string& text : other.strings_) Intern(text);  // the views of a copied map would point into `other`
+  }
   StringTable& operator=(const StringTable&) = delete;
 
   StringId Intern(std::string_view text) {

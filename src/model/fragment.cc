@@ -5,6 +5,7 @@ namespace tacet {
 
 Fragment::Fragment() = default;
 Fragment::Fragment(Fragment&&) noexcept = default;
+Fragment::Fragment(const Fragment&) = default;
 Fragment& Fragment::operator=(Fragment&&) noexcept = default;
 Fragment::~Fragment() = default;
 

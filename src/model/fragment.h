@@ -95,6 +95,7 @@ struct Fragment {
   // Written once, in fragment.cc: whoever holds one would else compile all its parts again.
   Fragment();
   Fragment(Fragment&&) noexcept;
+  explicit Fragment(const Fragment&);  // by its name only: a fragment may be large
   Fragment& operator=(Fragment&&) noexcept;
   ~Fragment();
 

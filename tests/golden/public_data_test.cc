@@ -29,7 +29,7 @@ class InjectedFault : public testing::TestWithParam<FaultInjection> {
   }
 
   std::vector<int> BlamedWithout(const std::vector<int>& silent) const {
-    const Report report = DiagnoseKept(dumps_, [&](std::string_view path) {
+    const Report report = RecordingReader(dumps_).DiagnoseKept([&](std::string_view path) {
       return std::none_of(silent.begin(), silent.end(),
                           [&](int rank) { return path == "_dump_" + std::to_string(rank); });
     });

@@ -32,10 +32,23 @@ std::vector<RecordedFile> ReadRecording(const fs::path& folder,
   return files;
 }
 
-Report DiagnoseKept(const std::vector<RecordedFile>& files, const std::function<bool(std::string_view path)>& is_kept) {
+RecordingReader::RecordingReader(const std::vector<RecordedFile>& recording) : recording_(recording) {
+  for (const RecordedFile& file : recording) known_[file.path].file = &file;
+}
+
+Fragment RecordingReader::Read(const RecordedFile& file) {
+  const auto known = known_.find(file.path);
+  if (known == known_.end() || known->second.file->bytes != file.bytes) return ReadFragment(file.path, file.bytes, {});
+  std::optional<Fragment>& fragment = known->second.fragment;
+  if (!fragment) fragment = ReadFragment(known->second.file->path, known->second.file->bytes, {});
+  return Fragment(*fragment);
+}
+
+Report RecordingReader::Diagnose(const std::vector<RecordedFile>& files,
+                                 const std::function<bool(std::string_view path)>& is_kept) {
   std::vector<Fragment> fragments;
   for (const RecordedFile& file : files)
-    if (is_kept(file.path)) fragments.push_back(ReadFragment(file.path, file.bytes, {}));
+    if (is_kept(file.path)) fragments.push_back(Read(file));
   return MakeReport(std::move(fragments));
 }
 

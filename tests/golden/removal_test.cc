@@ -45,6 +45,7 @@ std::vector<ReducedAnswer> JudgeRemovals(const IncidentTruth& truth, const std::
   // Traces are large and only tell of slowness.
   const auto files = ReadRecording(TestFolder("corpus") / truth.name,
                                    [&](std::string_view path) { return truth.IsSlow() || !IsTrace(path); });
+  RecordingReader reader(files);
   std::vector<ReducedAnswer> answers;
   for (const Removal& removal : removals) {
     const auto is_kept = [&](std::string_view path) { return removal.is_kept(path, truth); };
@@ -52,7 +53,7 @@ std::vector<ReducedAnswer> JudgeRemovals(const IncidentTruth& truth, const std::
     const bool leaves_something =
         std::any_of(files.begin(), files.end(), [&](const RecordedFile& file) { return is_kept(file.path); });
     if (applies && leaves_something) {
-      answers.push_back(JudgeReduced(truth, DiagnoseKept(files, is_kept)));
+      answers.push_back(JudgeReduced(truth, reader.DiagnoseKept(is_kept)));
     } else {
       answers.push_back({true, "-"});
     }
@@ -93,10 +94,11 @@ constexpr FileKind kKinds[] = {FileKind::record, FileKind::nccl_log, FileKind::o
 std::set<int> InnocentsOfAllPairsAndRanks(const IncidentTruth& truth, std::string& where) {
   const auto files =
       ReadRecording(TestFolder("corpus") / truth.name, [&](std::string_view path) { return !IsTrace(path); });
+  RecordingReader reader(files);
   std::set<int> innocents, ranks;
   const auto judge = [&](const std::string& name, const std::function<bool(std::string_view)>& is_kept) {
     if (std::none_of(files.begin(), files.end(), [&](const RecordedFile& file) { return is_kept(file.path); })) return;
-    for (const int rank : InnocentRanks(truth, DiagnoseKept(files, is_kept))) {
+    for (const int rank : InnocentRanks(truth, reader.DiagnoseKept(is_kept))) {
       innocents.insert(rank);
       where += " " + std::to_string(rank) + " " + name + ";";
     }

@@ -59,6 +59,7 @@ IncidentTruth WithLesserTruths(IncidentTruth truth, const std::vector<RecordedFi
 
 std::vector<VariantAnswer> JudgeVariants(const IncidentTruth& truth, const std::vector<Variant>& variants) {
   const std::vector<RecordedFile> files = ReadUnpacked(TestFolder("corpus") / truth.name);
+  RecordingReader reader(files);
   std::vector<VariantAnswer> answers;
   for (const Variant& variant : variants) {
     IncidentTruth changed = truth;
@@ -66,7 +67,7 @@ std::vector<VariantAnswer> JudgeVariants(const IncidentTruth& truth, const std::
     VariantAnswer& answer = answers.emplace_back();
     if (!made) continue;
     answer.applies = true;
-    const Report report = DiagnoseKept(*made, [](std::string_view) { return true; });
+    const Report report = reader.Diagnose(*made, [](std::string_view) { return true; });
     const ReducedAnswer judged = JudgeReduced(WithLesserTruths(changed, *made, variant.cut), report);
     answer.acceptable = judged.acceptable && (!variant.lossless || truth.IsSlow() || judged.words == "ok");
     answer.words = judged.words;
