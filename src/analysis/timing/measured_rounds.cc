@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "analysis/timing/collective_match.h"
+#include "analysis/timing/issue_rounds.h"
 
 namespace tacet {
 namespace {
@@ -93,18 +94,6 @@ class EarlierEnds {
   std::map<Rank, std::vector<std::pair<int64_t, int64_t>>> runs_;  // begin, and the latest end of all up to here
 };
 
-std::vector<CollectiveRound> FinishRounds(std::vector<CollectiveRound> rounds) {
-  std::erase_if(rounds, [](const CollectiveRound& round) { return round.members.size() < 2; });
-  for (CollectiveRound& round : rounds)
-    std::sort(round.members.begin(), round.members.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  std::stable_sort(rounds.begin(), rounds.end(),
-                   [](const auto& a, const auto& b) { return FirstEnterOf(a) < FirstEnterOf(b); });
-  MarkQueued(rounds);
-  AssignPeriods(rounds);
-  DropWarmup(rounds);
-  return rounds;
-}
-
 // A host notices an operation as begun when it is issued, though the one before it still runs. On one communicator they
 // run one after the other: it began when that one had ended. Empty where nothing is to be mended.
 std::vector<Measurement> RunOneByOne(std::span<const Measurement> measurements) {
@@ -132,6 +121,17 @@ std::vector<Measurement> RunOneByOne(std::span<const Measurement> measurements) 
 }
 
 }  // namespace
+
+void FinishRounds(std::vector<CollectiveRound>& rounds) {
+  std::erase_if(rounds, [](const CollectiveRound& round) { return round.members.size() < 2; });
+  for (CollectiveRound& round : rounds)
+    std::sort(round.members.begin(), round.members.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  std::stable_sort(rounds.begin(), rounds.end(),
+                   [](const auto& a, const auto& b) { return FirstEnterOf(a) < FirstEnterOf(b); });
+  MarkQueued(rounds);
+  AssignPeriods(rounds);
+  DropWarmup(rounds);
+}
 
 std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> measured, std::span<const Group> groups) {
   const std::vector<Measurement> mended = RunOneByOne(measured);
@@ -164,7 +164,8 @@ std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> meas
   std::vector<CollectiveRound> out;
   out.reserve(rounds.size());
   for (auto& [key, round] : rounds) out.push_back(std::move(round));
-  return FinishRounds(std::move(out));
+  FinishRounds(out);
+  return out;
 }
 
 std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident) {
@@ -193,7 +194,8 @@ std::vector<CollectiveRound> MatchTimedCalls(const Incident& incident) {
   std::vector<CollectiveRound> out;
   for (auto& [key, round] : rounds)
     if (!disputed.count(key)) out.push_back(std::move(round));
-  return FinishRounds(std::move(out));
+  FinishRounds(out);
+  return out;
 }
 
 }  // namespace tacet

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/timing/issue_rounds.h"
+#include "analysis/timing/pace_replay.h"
 #include "analysis/timing/pipeline.h"
 #include "analysis/timing/slow_stage.h"
 #include "analysis/timing/statistics.h"
@@ -101,14 +103,25 @@ struct MeasuredView {
   PaceSource source;
   std::vector<CollectiveRound> rounds;
   std::vector<Transfer> transfers;
+  bool by_issue = false;  // rounds are of moments of issue alone
 };
+
+Pace PaceOf(const MeasuredView& view) {
+  return view.by_issue ? MeasurePaceOfIssues(view.rounds, view.source)
+                       : MeasurePace(view.rounds, view.source, view.transfers);
+}
+
+std::vector<Measurement> MeasurementsOf(const Incident& incident, PaceSource source) {
+  std::vector<Measurement> own;
+  for (const Measurement& one : incident.measurements)
+    if (IsBox(incident, one) == (source == PaceSource::black_boxes)) own.push_back(one);
+  return own;
+}
 
 std::vector<MeasuredView> ViewMeasurements(const Incident& incident) {
   std::vector<MeasuredView> out;
   for (const PaceSource source : {PaceSource::inspector, PaceSource::black_boxes}) {
-    std::vector<Measurement> own;
-    for (const Measurement& one : incident.measurements)
-      if (IsBox(incident, one) == (source == PaceSource::black_boxes)) own.push_back(one);
+    const std::vector<Measurement> own = MeasurementsOf(incident, source);
     if (!own.empty())
       out.push_back({source, MatchMeasurements(own, incident.groups), TransfersOfMeasurements(own, incident.groups)});
   }
@@ -226,8 +239,9 @@ StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& 
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
   for (const MeasuredView& view : measured) {
-    Pace pace = MeasurePace(view.rounds, view.source, view.transfers);
-    if (pace.operations > 0 && HasSteadySteps(pace) && FitOneByOne(view.rounds)) paces.push_back(std::move(pace));
+    Pace pace = PaceOf(view);
+    if (pace.operations > 0 && HasSteadySteps(pace) && (view.by_issue || FitOneByOne(view.rounds)))
+      paces.push_back(std::move(pace));
   }
   StragglerReport report = DecideStragglers(paces, traces ? traces->timelines : std::span<const Timeline>());
   if (traces) ExplainFromTraces(traces->rounds, traces->timelines, report);
@@ -244,9 +258,9 @@ void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, StragglerRe
   if (report.stragglers.empty()) return;
   std::vector<MeasuredView> last;
   for (const MeasuredView& view : measured) {
-    const Pace pace = MeasurePace(view.rounds, view.source, view.transfers);
+    const Pace pace = PaceOf(view);
     if (auto rounds = RoundsAfterPause(view.rounds, pace); !rounds.empty())
-      last.push_back({view.source, std::move(rounds), view.transfers});
+      last.push_back({view.source, std::move(rounds), view.transfers, view.by_issue});
   }
   if (last.empty()) return;
   const StragglerReport now = Judge(nullptr, last);
@@ -268,6 +282,36 @@ StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>&
   return report;
 }
 
+// No more than possible: when an operation was issued does not show whether a GPU waited for it. Where no host waits
+// for its GPU anywhere in a step, nobody waits for a host either.
+StragglerReport JudgeIssues(PaceSource source, IssueRounds issues) {
+  const MeasuredView view{source, std::move(issues.rounds), {}, true};
+  StragglerReport report = Settle(nullptr, {view});
+  std::erase_if(report.stragglers, [&](const auto& one) { return !ReplayWithPeers(view.rounds, one.rank).known; });
+  for (Straggler& one : report.stragglers) one.trust = Trust::possible;
+  AddCosts(report);
+  return report;
+}
+
+// Where lengths of operations do not tell who is late, and are not to be believed: those of exchanges, and those that
+// do not fit into the time of the record.
+StragglerReport SettleMeasured(const Incident& incident, const std::vector<MeasuredView>& measured) {
+  StragglerReport report = Settle(nullptr, measured);
+  if (!report.stragglers.empty()) return report;
+  for (const MeasuredView& view : measured) {
+    if (view.source != PaceSource::black_boxes && view.source != PaceSource::inspector) return report;
+    if (view.transfers.empty() && FitOneByOne(view.rounds)) return report;
+  }
+  for (const MeasuredView& view : measured) {
+    IssueRounds issues = view.source == PaceSource::black_boxes
+                             ? MatchIssues(incident, CallSource::black_box)
+                             : MatchIssues(incident, MeasurementsOf(incident, PaceSource::inspector));
+    if (issues.exchanges == 0 && FitOneByOne(view.rounds)) continue;
+    if (StragglerReport told = JudgeIssues(view.source, std::move(issues)); !told.stragglers.empty()) return told;
+  }
+  return report;
+}
+
 }  // namespace
 
 StragglerReport FindStragglersInTraces(std::span<const Timeline> timelines, std::span<const Group> groups) {
@@ -283,7 +327,7 @@ StragglerReport FindStragglersInTraces(const std::vector<CollectiveRound>& round
 }
 
 StragglerReport FindStragglersInMeasurements(const Incident& incident) {
-  return Settle(nullptr, ViewMeasurements(incident));
+  return SettleMeasured(incident, ViewMeasurements(incident));
 }
 
 StragglerReport FindStragglersInTimedCalls(const Incident& incident) {
@@ -297,7 +341,7 @@ StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
     MeasuredView view{PaceSource::flight_records, MatchTimedCalls(incident), TransfersOfCalls(incident)};
     if (!view.rounds.empty() || !view.transfers.empty()) measured.push_back(std::move(view));
   }
-  if (incident.timelines.size() < 2) return Settle(nullptr, measured);
+  if (incident.timelines.size() < 2) return SettleMeasured(incident, measured);
   std::vector<CollectiveRound> rounds;
   if (aligned) {
     rounds = *aligned;
