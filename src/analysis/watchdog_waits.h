@@ -33,6 +33,7 @@ struct WatchdogDifference {
   // same calls, only with another size, stop at the same number.
   bool odd_is_ahead = false;
   const Event* ahead = nullptr;  // the line that tells it
+  bool some_failed = false;      // NCCL refused the call on some of these ranks: they do not wait
   int64_t others_enqueued = -1;  // the last number that any of the others has enqueued
 };
 std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident);

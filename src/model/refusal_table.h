@@ -219,7 +219,7 @@ inline constexpr Refusal kRefusals[] = {
      "an object that ranks exchanged could not be unpickled: what arrived is not what was sent",
      {"Check that all ranks make the same calls in the same order on this group, and that no other thread uses it at "
       "the same time: messages of different calls get mixed up otherwise (TORCH_DISTRIBUTED_DEBUG=DETAIL checks it).",
-      "Use the same versions of Python, PyTorch and of the pickled classes on all ranks.",
+      "Use the same versions of Python, PyTorch and the pickled classes on all ranks.",
       "If calls and versions agree: the memory, the GPU or the network damaged the data; run nccl-tests with checks "
       "(all_gather_perf -c 1) and dcgmi diag -r 3 on the nodes."}},
     {"stale-file",

@@ -315,6 +315,9 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   for (const Event& event : incident.events)
     if (const std::string call = ReportedCallWords(event); event.kind == EventKind::desync_report && !call.empty())
       for (const Rank rank : event.ranks) laggards.emplace(rank, "did not join " + call);
+  std::set<Rank> checked;  // who report what the check of their calls found
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::mismatch_report && event.rank.known()) checked.insert(event.rank);
   const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
   // A process that speaks and tells no rank may be any of those of whom there is no line.
   const bool nameless = !NamelessProcesses(incident).empty() || HasUnsignedError(incident);
@@ -388,8 +391,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (over && aborted && row.doing.empty()) row.doing = EndWords(*life.exited);
     if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
       row.role.clear();
-      const std::string type = life.consequence ? life.consequence->As<Raised>().type : "CUDA error";
-      if (row.doing.empty()) row.doing = type.substr(type.rfind('.') + 1);
+      if (row.doing.empty()) row.doing = life.lost_peer || life.gloo_loss ? "lost a connection" : "CUDA error";
     }
     if (over) row.role.clear();
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
@@ -406,6 +408,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = "stopped by the check";
     }
+    if (stopped && checked.contains(rank)) row.doing = "stopped by the check";
     if (row.role == "ok" && diagnosis.status == Status::degraded && affected.contains(rank)) row.role.clear();
     if (row.role == "ok" && !goes_on) {
       row.role.clear();

@@ -344,6 +344,10 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (std::any_of(chosen->begin(), chosen->end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))
     finding.confidence = Confidence::likely;
   TellAdvice(sample, finding);
+  if (sample.Means(Meaning::no_launcher) && static_cast<size_t>(facts.analyses.life.Present()) > finding.ranks.size())
+    finding.fix.insert(finding.fix.begin(), "The other ranks did not report this: compare how " + RankWords(finding.ranks) +
+                                                (many ? " were" : " was") +
+                                                " started with how they were (command, environment, node).");
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
   if (!refused.empty())

@@ -94,6 +94,15 @@ bool SizesDiffer(const Case& facts) {
   });
 }
 
+// Of a file that is one rank's alone, and in which no reader knows a line.
+const LogOutline* OutlineOf(const Incident& incident, Rank rank) {
+  for (const LogOutline& outline : incident.outlines) {
+    const auto file = static_cast<size_t>(outline.last_source.file);
+    if (!outline.last.empty() && file < incident.files.size() && incident.files[file].rank == rank) return &outline;
+  }
+  return nullptr;
+}
+
 // Several at once are most often those of a node or of a second launcher.
 std::vector<std::string> StepsForSeveral() {
   return {"See what the missing ranks do instead: their stacks and output (imports, data preparation, a failed node).",
@@ -316,8 +325,11 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       finding.evidence.push_back(
           CiteStack(facts.incident, *stack->thread, RankWords({rank}) + " is here, outside the setup"));
     const RankLife* life = facts.analyses.life.Of(rank);
+    const std::string says = "the last thing " + RankWords({rank}) + " wrote";
     if (life && life->last_event)
-      finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
+      finding.evidence.push_back(CiteEvent(*life->last_event, says));
+    else if (const LogOutline* outline = OutlineOf(facts.incident, rank))
+      finding.evidence.push_back({outline->last_source, outline->last, says});
   }
   if (const StackReading* stack = missing.size() == 1 ? facts.analyses.StackOf(missing.front()) : nullptr;
       stack && !stack->where.empty() && finding.fix.empty())

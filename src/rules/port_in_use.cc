@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rules/activity_words.h"
 #include "rules/library_words.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
+
+// "start_exporter (forecast.py:235)": the program's own code listens there, not the store of the rendezvous; empty: no
+// traceback shows it.
+static std::string OwnListener(const Case& facts, const ToldEvents& told) {
+  std::string place;
+  for (const Event* event : told.events) {
+    const Event* raised = ExceptionAround(facts.incident, *event);
+    if (!raised || event->As<PortTaken>().of_store || raised->As<Raised>().during == Activity::setup) return "";
+    if (place.empty()) place = RaisedPlaceWords(*raised);
+    if (place.empty()) return "";
+  }
+  return place;
+}
 
 static RuleAnswer JudgePortInUse(const Case& facts) {
   RuleAnswer answer;
@@ -49,6 +63,12 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   if (const auto steps = LibraryPortSteps(told.events.front()->library); !steps.empty()) {
     finding.fix.resize(1);
     finding.fix.insert(finding.fix.end(), steps.begin(), steps.end());
+  }
+  if (const std::string place = OwnListener(facts, told); !place.empty() && finding.fix.size() == 3) {
+    finding.headline += " in " + place;
+    finding.fix[1] =
+        "If this code runs on every rank: give each rank of a host a port of its own (a first port plus LOCAL_RANK), or "
+        "listen on one rank of each host only. It is the program that chooses this port; MASTER_PORT is another one.";
   }
   // Below 1024 it is a service of the host, and only root may listen there.
   if (port > 0 && port < 1024)

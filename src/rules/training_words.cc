@@ -188,7 +188,7 @@ std::string TrainingWords(const Case& facts) {
          " progress lines)" + (restarts.empty() ? "" : " after " + restarts) + "." +
          (figures.empty() ? "" : " " + figures) + (passed.empty() ? "" : " " + Capitalised(PassedWords(passed)) + ".") +
          (survived.empty() ? ""
-                           : " " + SurvivedWords(static_cast<int64_t>(survived.size()), survived.front().words) + ".") +
+                           : " " + SurvivedWords(static_cast<int64_t>(survived.size()), FirstSurvived(facts.incident)) + ".") +
          (HasLaterErrorLine(facts.incident, *last) ? " A line after the last step is marked as an error."
                                                    : " No line after the last step reports a fault.") +
          (IsTroubleTold(facts.incident) ? "" : EndWords(facts));

@@ -74,9 +74,15 @@ void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_v
     const auto words = [&](const Event& event) { return size ? ElementWords(event) : std::string(Name(event.op)); };
     Finding finding = WatchdogFinding(difference, cause, !difference.tied);
     const std::string in = size ? " with " : " in ";
-    finding.headline = WaitWords(difference.odd_ranks) + in + (size ? "a different size" : "a different operation") +
-                       " at #" + std::to_string(difference.odd->seq) + ": " + words(*difference.odd) + " where " +
-                       WaitWords(difference.usual_ranks) + in + words(*difference.usual);
+    const auto stand = [&](const std::vector<Rank>& ranks) {
+      return difference.some_failed ? RankWords(ranks) + " issued" : WaitWords(ranks);
+    };
+    const std::string as = difference.some_failed && !size ? " " : in;
+    finding.headline = stand(difference.odd_ranks) + (difference.some_failed && size ? " a call" : "") + as +
+                       (size ? "a different size" : "a different operation") + " at #" +
+                       std::to_string(difference.odd->seq) + ": " + words(*difference.odd) + " where " +
+                       stand(difference.usual_ranks) + (difference.some_failed && size ? " one" : "") + as +
+                       words(*difference.usual);
     const std::string seen = SideStackWords(facts, odd, usual);
     finding.fix = {"Find the branch that makes ranks call different things" +
                        (seen.empty() ? ": take the stack of one rank of each side (py-spy dump --pid PID), or flight "
