@@ -40,13 +40,6 @@ bool IsComparable(const Event& event) {
   return event.seq >= 0 && event.op != OpKind::unknown && event.op != OpKind::coalesced && !IsPointToPoint(event.op);
 }
 
-// Collective WorkNCCL(SeqNum=29, OpType=ALLGATHER, ...) raised the following async exception: NCCL error: invalid usage
-// A message of another length than expected ends so: the rank issued this call, and waits no more.
-bool IsRefusedWork(const Event& event) {
-  constexpr int64_t kInvalidUsage = 5;
-  return event.kind == EventKind::nccl_error && event.As<NcclError>().code == kInvalidUsage && IsComparable(event);
-}
-
 // Operations of which every rank passes the same number of elements.
 bool HasEvenSizes(OpKind kind) {
   return kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::reduce ||
@@ -172,6 +165,11 @@ void GiveGroups(std::map<std::string, WatchdogGroup>& groups) {
 
 }  // namespace
 
+bool IsRefusedWork(const Event& event) {
+  constexpr int64_t kInvalidUsage = 5;
+  return event.kind == EventKind::nccl_error && event.As<NcclError>().code == kInvalidUsage && IsComparable(event);
+}
+
 int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
   const auto found = enqueued.find(rank);
   return found == enqueued.end() ? -1 : found->second->As<WorkCounters>().last_enqueued;
@@ -237,8 +235,8 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
       out.push_back({size, usual->second.size() == odd->second.size(), sample(usual->second), sample(odd->second),
                      usual->second, odd->second});
       for (const auto* ranks : {&usual->second, &odd->second})
-        out.back().some_failed |=
-            std::any_of(ranks->begin(), ranks->end(), [&](Rank rank) { return failed.contains(rank); });
+        for (const Rank rank : *ranks)
+          if (failed.contains(rank)) out.back().failed.push_back(group.failed.at(rank));
       out.back().odd_is_ahead = IsAhead(group, odd->second, usual->second);
       if (out.back().odd_is_ahead) out.back().ahead = group.enqueued.at(odd->second.front());
       for (const Rank rank : usual->second)

@@ -114,7 +114,7 @@ std::string MemoryRequestWords(const GpuMemoryUse& use) {
   if (use.tried < 0) return "";
   return ": it asked for " + Gib(use.tried) + " GiB" +
          (use.free >= 0 ? " where " + Gib(use.free) +
-                              (use.total > 0 ? " of " + Gib(use.total) + " GiB were free" : " GiB were free")
+                              (use.total > 0 ? " of " + Gib(use.total) + " GiB was free" : " GiB was free")
                         : "") +
          (use.own >= 0 ? ", and held " + Gib(use.own) + " GiB itself" : "") +
          (use.allowed >= 0 ? " (it may use only " + Gib(use.allowed) + " GiB)" : "");

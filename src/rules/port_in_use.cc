@@ -8,6 +8,12 @@
 
 namespace tacet {
 
+// "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/2": Lightning prints it.
+static bool PrintsMembers(const Incident& incident) {
+  return std::any_of(incident.outlines.begin(), incident.outlines.end(),
+                     [](const LogOutline& outline) { return !outline.joining.empty(); });
+}
+
 // "start_exporter (forecast.py:235)": the program's own code listens there, not the store of the rendezvous; empty: no
 // traceback shows it.
 static std::string OwnListener(const Case& facts, const ToldEvents& told) {
@@ -60,6 +66,10 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
                           : "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, "
                             "or --rdzv-endpoint=HOST:0 on one node.",
                  "Each job on a host needs a port of its own: derive it from the job id."};
+  if (of_store && PrintsMembers(facts.incident))
+    finding.fix[1] =
+        "Choose another port: MASTER_PORT, or torchrun --master-port. Lightning without a launcher chooses a free one "
+        "where MASTER_PORT is not set.";
   if (const auto steps = LibraryPortSteps(told.events.front()->library); !steps.empty()) {
     finding.fix.resize(1);
     finding.fix.insert(finding.fix.end(), steps.begin(), steps.end());

@@ -222,6 +222,12 @@ int64_t WorldOfLine(std::string_view text) {
     int64_t world = -1;
     if (TakeNumber(number, &world) && world > 0 && (number.empty() || !IsWordPart(number[0]))) return world;
   }
+  // Paddle's launcher: "ABORT!!! Out of all 8 trainers, the trainer process with rank=[1, 6] was aborted."
+  if (const size_t at = text.find("Out of all "); at != std::string_view::npos) {
+    std::string_view number = text.substr(at + 11);
+    int64_t world = -1;
+    if (TakeNumber(number, &world) && world > 0 && number.starts_with(" trainers, ")) return world;
+  }
   return -1;
 }
 
