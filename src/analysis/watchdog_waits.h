@@ -37,9 +37,9 @@ struct WatchdogDifference {
   // By the counters each of the odd ranks has enqueued more than any of the others: the hosts of ranks that issue the
   // same calls, only with another size, stop at the same number.
   bool odd_is_ahead = false;
-  const Event* ahead = nullptr;  // the line that tells it
+  const Event* ahead = nullptr;      // the line that tells it
   std::vector<const Event*> failed;  // of these ranks NCCL refused the call: they do not wait
-  int64_t others_enqueued = -1;  // the last number that any of the others has enqueued
+  int64_t others_enqueued = -1;      // the last number that any of the others has enqueued
 };
 std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident);
 

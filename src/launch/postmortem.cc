@@ -144,7 +144,10 @@ DocumentSection RanksSection(const RunRecord& run) {
   std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Operation", "State", "Last seen"}};
   for (const ReportRank& rank : run.report.ranks) {
     if (ranks.size() > kMostRanks) break;
-    ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role == "guilty" ? "at fault" : rank.role == "silent" ? "not seen" : rank.role,
+    ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host),
+                     rank.role == "guilty"   ? "at fault"
+                     : rank.role == "silent" ? "not seen"
+                                             : rank.role,
                      CleanWords(rank.last_operation), CleanWords(rank.doing), CleanWords(rank.last_sign)});
   }
   for (size_t column = ranks.front().size(); column-- > 1;)  // a column in which only the head has text says nothing

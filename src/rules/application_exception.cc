@@ -329,8 +329,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!object.empty() || SaysAll(sample)) message.clear();  // the same, in fewer words
   // Where some did not raise it, they may be what these ranks waited for.
   const bool by_all = finding.ranks.size() >= facts.analyses.life.Present();
-  const bool ours_follows =
-      many && by_all && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication);
+  const bool ours_follows = many && by_all && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) &&
+                            !sample.Means(Meaning::of_communication);
   // What is cut is quoted, so that it does not run into the sentence behind it.
   if (ours_follows && message.ends_with("...")) message = "'" + message + "'";
   finding.headline =
@@ -347,18 +347,18 @@ static RuleAnswer JudgeException(const Case& facts) {
     finding.confidence = Confidence::likely;
   TellAdvice(sample, finding);
   if (sample.Means(Meaning::no_launcher) && static_cast<size_t>(facts.analyses.life.Present()) > finding.ranks.size())
-    finding.fix.insert(finding.fix.begin(),
-                       "The other ranks do not report this: compare how " + RankWords(finding.ranks) +
-                           (many ? " were" : " was") +
-                           " started with how they were (command, environment, node).");
-  if (const auto calm = OnlyRankWithoutError(facts, finding.ranks); many && calm.known())
+    finding.fix.insert(finding.fix.begin(), "The other ranks do not report this: compare how " +
+                                                RankWords(finding.ranks) + (many ? " were" : " was") +
+                                                " started with how they were (command, environment, node).");
+  if (const auto calm = OnlyRankWithoutError(facts, finding.ranks); many && calm.known()) {
+    if (finding.fix.empty()) finding.fix.push_back(PlaceToFix(sample));
     finding.fix.push_back("Only " + RankWords({calm}) +
                           " did not raise it: look at what it did then (its output; its stack, if it happens again). "
                           "The others may have waited for it.");
+  }
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
-  if (!refused.empty())
-    finding.headline = JoinToRefusal(RefusalWithObject(sample), !object.empty(), finding.headline);
+  if (!refused.empty()) finding.headline = JoinToRefusal(RefusalWithObject(sample), !object.empty(), finding.headline);
   if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
     finding.headline = std::move(words);
   TellOwners(facts, sample, finding);

@@ -309,9 +309,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
           CiteStack(facts.incident, *stack->thread, RankWords({rank}) + " is here, outside the setup"));
     const RankLife* life = facts.analyses.life.Of(rank);
     const std::string says = "the last thing " + RankWords({rank}) + " wrote";
-    if (life && life->last_event)
-      finding.evidence.push_back(CiteEvent(*life->last_event, says));
-
+    if (life && life->last_event) finding.evidence.push_back(CiteEvent(*life->last_event, says));
   }
   if (const StackReading* stack = missing.size() == 1 ? facts.analyses.StackOf(missing.front()) : nullptr;
       stack && !stack->where.empty() && finding.fix.empty())

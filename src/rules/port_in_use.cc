@@ -77,7 +77,8 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   if (const std::string place = OwnListener(facts, told); !place.empty() && finding.fix.size() == 3) {
     finding.headline += " in " + place;
     finding.fix[1] =
-        "If this code runs on every rank: give each rank of a host a port of its own (a first port plus LOCAL_RANK), or "
+        "If this code runs on every rank: give each rank of a host a port of its own (a first port plus LOCAL_RANK), "
+        "or "
         "listen on one rank of each host only. It is the program that chooses this port; MASTER_PORT is another one.";
   }
   // Below 1024 it is a service of the host, and only root may listen there.

@@ -253,9 +253,9 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     finding.fix = EndAdvice(*event);
   }
   finding.evidence.push_back(CiteEvent(*event, !lost ? ProofOfEnd(*event)
-                                              : event->As<LostPeer>().kind == PeerKind::coordinator
-                                                  ? "the coordination service no longer answers"
-                                                  : "a peer's connection closed"));
+                                               : event->As<LostPeer>().kind == PeerKind::coordinator
+                                                   ? "the coordination service no longer answers"
+                                                   : "a peer's connection closed"));
   if (const Event* daemon = lost ? nullptr : LostDaemonAfter(facts.incident, *event)) TellLostDaemon(*daemon, finding);
   // Others of whom the same is told are no less concerned.
   for (const Event& other : facts.incident.events)

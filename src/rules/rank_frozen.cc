@@ -42,12 +42,13 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
     return answer;
   }
   const bool one = finding->ranks.size() == 1;
-  finding->headline = who + (one ? " is" : " are") + " most likely frozen: " + (one ? "it" : "they") +
-                      (records > 0 ? " wrote no flight record, printed no stack" : " printed no stack") +
-                      " and closed no connection before the others timed out, while " +
-                      (records > 0 ? std::to_string(records) + (records == 1 ? " peer wrote one" : " peers wrote one")
-                                   : std::to_string(facts.analyses.life.stacks) +
-                                         (facts.analyses.life.stacks == 1 ? " peer printed one" : " peers printed one"));
+  finding->headline =
+      who + (one ? " is" : " are") + " most likely frozen: " + (one ? "it" : "they") +
+      (records > 0 ? " wrote no flight record, printed no stack" : " printed no stack") +
+      " and closed no connection before the others timed out, while " +
+      (records > 0 ? std::to_string(records) + (records == 1 ? " peer wrote one" : " peers wrote one")
+                   : std::to_string(facts.analyses.life.stacks) +
+                         (facts.analyses.life.stacks == 1 ? " peer printed one" : " peers printed one"));
   if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
   if (records > 0)
     finding->evidence.push_back(CiteAbsence(who + " wrote no flight record; " + std::to_string(records) +

@@ -74,7 +74,8 @@ class MentionedMemory {
 static void TellKindOfMemory(bool gpu, Finding& finding) {
   if (gpu) {
     finding.explanation =
-        "An allocation of GPU memory failed and the framework raised an error. Ranks that still run then wait for one that is gone.";
+        "An allocation of GPU memory failed and the framework raised an error. Ranks that still run then wait for one "
+        "that is gone.";
     finding.prevent = {"Log torch.cuda.max_memory_allocated() of every rank, and leave room for the longest sequence."};
     return;
   }
@@ -118,8 +119,7 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
                         : gpu  ? "GPU memory"
                                : "host memory") +
                        (place.empty() ? "" : " in " + place) + DuringWords(during) +
-                       (holder.empty() ? MemoryRequestWords(use) : holder) +
-                       "; the log does not say which rank it was";
+                       (holder.empty() ? MemoryRequestWords(use) : holder) + "; the log does not say which rank it was";
     if (gpu)
       finding.fix = GpuMemorySteps({.during = during,
                                     .server = IsServer(facts.incident),

@@ -58,8 +58,8 @@ Finding WatchdogFinding(const WatchdogDifference& difference, std::string_view c
   finding.evidence.push_back(CiteEvent(*difference.odd, waited(difference.odd_ranks)));
   finding.evidence.push_back(CiteEvent(*difference.usual, waited(difference.usual_ranks)));
   if (!difference.failed.empty())
-    finding.evidence.push_back(CiteEvent(
-        *difference.failed.front(), "NCCL refused this call of " + RankWords({difference.failed.front()->rank})));
+    finding.evidence.push_back(CiteEvent(*difference.failed.front(),
+                                         "NCCL refused this call of " + RankWords({difference.failed.front()->rank})));
   return finding;
 }
 

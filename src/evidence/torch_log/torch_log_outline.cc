@@ -373,7 +373,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   if (level == 0 && named.rank < 0 && !figures && harmless) out.bytes += size;
   if (level == 0 && named.rank < 0 && !figures && !counts && !FindProgress(text)) return;
   if (level != 0 || named.rank >= 0 || figures) out.bytes += size;
-  if (starred || Contains(text, "----------")) return;  // a rule between two parts
+  if (starred || harmless || Contains(text, "----------")) return;  // a rule between two parts, a remark of a library
   out.last = std::string(text.substr(0, 200));
   out.last_source = source;
 }
