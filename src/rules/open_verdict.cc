@@ -239,7 +239,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
     diagnosis.headline = PipelineWords(facts);
     if (diagnosis.headline.empty() && !QuoteUnreadError(facts, diagnosis))
-      diagnosis.headline = IsAllEmpty(facts.incident) ? "The input is empty" : "No recognizable job data found";
+      diagnosis.headline = IsAllEmpty(facts.incident) ? "The input has no content" : "No recognizable job data found";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;
