@@ -32,8 +32,18 @@ void JoinVagueLines(Holdings& calls) {
     std::vector<Holdings::value_type*> into;
     for (auto& full : calls)
       if (&full != &*it && FitsInto(it->first, full.first)) into.push_back(&full);
-    if (into.size() != 1) {
+    // Of several that fit it is, for each rank, the one in which that rank says itself that it is.
+    if (into.size() > 1)
+      std::erase_if(it->second, [&](const auto& line) {
+        return std::count_if(into.begin(), into.end(),
+                             [&](const auto* full) { return full->second.contains(line.first); }) == 1;
+      });
+    if (into.size() != 1 && !it->second.empty()) {
       ++it;
+      continue;
+    }
+    if (into.size() != 1) {
+      it = calls.erase(it);
       continue;
     }
     for (const auto& [rank, event] : it->second) into.front()->second.try_emplace(rank, event);

@@ -150,5 +150,17 @@ TEST(TimeoutCensus, RanksBelowTheFirstMemberAreOutsideTheGroup) {
   EXPECT_TRUE(CountTimeouts(two_of_one_name).outside.empty());
 }
 
+TEST(TimeoutCensus, ALineWithoutAnOperationIsOfTheCallThatItsRankNames) {
+  JobSketch job(3);
+  TimesOut(job, 1, 29, "", OpKind::all_gather);
+  TimesOut(job, 2, 29, "", OpKind::all_reduce);
+  for (const int32_t r : {1, 2}) Finds(job, r, 29, "");
+  const Incident incident = job.Finish();
+  const TimeoutCensus census = CountTimeouts(incident);
+  ASSERT_EQ(census.calls.size(), 2u);
+  EXPECT_EQ(census.Of(Rank{1})->op, OpKind::all_gather);
+  EXPECT_EQ(census.Of(Rank{2})->op, OpKind::all_reduce);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -165,6 +165,11 @@ void GiveGroups(std::map<std::string, WatchdogGroup>& groups) {
 
 }  // namespace
 
+bool IsRefusedWork(const Event& event) {
+  constexpr int64_t kInvalidUsage = 5;
+  return event.kind == EventKind::nccl_error && event.As<NcclError>().code == kInvalidUsage && IsComparable(event);
+}
+
 int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
   const auto found = enqueued.find(rank);
   return found == enqueued.end() ? -1 : found->second->As<WorkCounters>().last_enqueued;
@@ -177,10 +182,12 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
     const int64_t enqueued = event.As<WorkCounters>().last_enqueued;
     const bool status = event.kind == EventKind::watchdog_status && enqueued >= 0;
     const bool signal = event.kind == EventKind::dump_signal && enqueued >= 0;
-    if (!event.rank.known() || (!wait && !status && !signal)) continue;
+    const bool failed = IsRefusedWork(event);
+    if (!event.rank.known() || (!wait && !status && !signal && !failed)) continue;
     WatchdogGroup& group = groups[IsDefault(event) ? "0" : event.group_name];
     group.whole_job |= IsDefault(event);
     if (wait) group.waits.try_emplace(event.rank, &event);
+    if (failed) group.failed.try_emplace(event.rank, &event);
     if (status || signal) {
       const Event*& known = group.enqueued[event.rank];
       if (!known || known->As<WorkCounters>().last_enqueued < enqueued) known = &event;
@@ -205,13 +212,31 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
     for (const auto& [rank, wait] : group.waits)
       by_number[wait->seq][{wait->op, HasEvenSizes(wait->op) ? wait->As<WatchdogTimeout>().elements : -1}].push_back(
           rank);
+    // How much it passed is not told of a call that failed: it belongs to the only shape of its operation.
+    std::set<Rank> failed;
+    for (const auto& [rank, error] : group.failed) {
+      const auto at = by_number.find(error->seq);
+      if (at == by_number.end() || group.waits.contains(rank)) continue;
+      const auto same = [&](const auto& shape) { return std::get<OpKind>(shape.first) == error->op; };
+      if (std::count_if(at->second.begin(), at->second.end(), same) != 1) continue;
+      std::vector<Rank>& ranks = std::find_if(at->second.begin(), at->second.end(), same)->second;
+      ranks.insert(std::lower_bound(ranks.begin(), ranks.end(), rank), rank);
+      failed.insert(rank);
+    }
     for (const auto& [number, shapes] : by_number) {
       if (shapes.size() != 2) continue;
       auto usual = shapes.begin(), odd = std::next(usual);
       if (usual->second.size() < odd->second.size()) std::swap(usual, odd);
       const bool size = std::get<OpKind>(usual->first) == std::get<OpKind>(odd->first);
-      out.push_back({size, usual->second.size() == odd->second.size(), group.waits.at(usual->second.front()),
-                     group.waits.at(odd->second.front()), usual->second, odd->second});
+      const auto sample = [&](const std::vector<Rank>& ranks) {
+        return group.waits.at(
+            *std::find_if(ranks.begin(), ranks.end(), [&](Rank rank) { return group.waits.contains(rank); }));
+      };
+      out.push_back({size, usual->second.size() == odd->second.size(), sample(usual->second), sample(odd->second),
+                     usual->second, odd->second});
+      for (const auto* ranks : {&usual->second, &odd->second})
+        for (const Rank rank : *ranks)
+          if (failed.contains(rank)) out.back().failed.push_back(group.failed.at(rank));
       out.back().odd_is_ahead = IsAhead(group, odd->second, usual->second);
       if (out.back().odd_is_ahead) out.back().ahead = group.enqueued.at(odd->second.front());
       for (const Rank rank : usual->second)

@@ -10,11 +10,16 @@
 
 namespace tacet {
 
+// Collective WorkNCCL(SeqNum=29, OpType=ALLGATHER, ...) raised the following async exception: NCCL error: invalid usage
+// A message of another length than expected ends so: the rank issued this call, and waits no more.
+bool IsRefusedWork(const Event& event);
+
 // Where the ranks of one group wait, by nothing but the words of their watchdogs: often all that is left of a hang.
 struct WatchdogGroup {
   std::string name;                       // "" where the release prints no group: then all are taken for one
   bool whole_job = false;                 // the default group, or the only one there is
   std::map<Rank, const Event*> waits;     // first timeout of each rank
+  std::map<Rank, const Event*> failed;    // the call of each rank that NCCL refused ("invalid usage")
   std::map<Rank, const Event*> enqueued;  // the line that tells the last number a rank has enqueued
   int64_t LastEnqueued(Rank rank) const;
 };
@@ -32,8 +37,9 @@ struct WatchdogDifference {
   // By the counters each of the odd ranks has enqueued more than any of the others: the hosts of ranks that issue the
   // same calls, only with another size, stop at the same number.
   bool odd_is_ahead = false;
-  const Event* ahead = nullptr;  // the line that tells it
-  int64_t others_enqueued = -1;  // the last number that any of the others has enqueued
+  const Event* ahead = nullptr;      // the line that tells it
+  std::vector<const Event*> failed;  // of these ranks NCCL refused the call: they do not wait
+  int64_t others_enqueued = -1;      // the last number that any of the others has enqueued
 };
 std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident);
 

@@ -146,5 +146,39 @@ TEST(WatchdogWaits, ASmallNumberDoesNotTellTheGroup) {
   EXPECT_TRUE(FindWatchdogDifferences(job.Finish()).empty());
 }
 
+Event& Refuse(JobSketch& job, int32_t rank, int64_t seq, OpKind op, int64_t code = 5) {
+  Event& error = job.Say(rank, EventKind::nccl_error);
+  error.seq = seq;
+  error.op = op;
+  error.Make<NcclError>().code = code;
+  return error;
+}
+
+TEST(WatchdogWaits, ACallThatNcclRefusedWasIssuedAsWell) {
+  JobSketch job(3);
+  WaitIn(job, 1, 29, OpKind::all_gather, 1, "");
+  WaitIn(job, 2, 29, OpKind::all_reduce, 524544, "");
+  Refuse(job, 0, 29, OpKind::all_gather);
+  const Incident incident = job.Finish();
+  const auto differences = FindWatchdogDifferences(incident);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].odd_ranks, Ranks({2}));
+  EXPECT_EQ(differences[0].usual_ranks, Ranks({0, 1}));
+  EXPECT_FALSE(differences[0].tied);
+  ASSERT_EQ(differences[0].failed.size(), 1u);
+  EXPECT_EQ(differences[0].usual->kind, EventKind::watchdog_timeout);
+}
+
+TEST(WatchdogWaits, ACallThatEndedWithAPeerIsNotComparedWithOthers) {
+  JobSketch job(3);
+  WaitIn(job, 1, 29, OpKind::all_gather, 1, "");
+  WaitIn(job, 2, 29, OpKind::all_reduce, 524544, "");
+  Refuse(job, 0, 29, OpKind::all_gather, 6);
+  const Incident incident = job.Finish();
+  const auto differences = FindWatchdogDifferences(incident);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_TRUE(differences[0].tied);
+}
+
 }  // namespace
 }  // namespace tacet

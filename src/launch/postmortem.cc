@@ -92,9 +92,12 @@ DocumentSection SummarySection(const RunRecord& run) {
   if (!verdict.cause.empty())
     rows.push_back(
         {"Cause", verdict.cause + (finding != nullptr && !finding->title.empty() ? ": " + finding->title : "")});
-  if (!verdict.ranks.empty()) rows.push_back({"At fault", DescribeRanks(verdict.ranks, 100)});
+  const auto is_blamed = [](const ReportRank& rank) { return rank.role == "guilty" || rank.role == "suspect"; };
+  const bool blamed = std::any_of(run.report.ranks.begin(), run.report.ranks.end(), is_blamed);
+  if (!verdict.ranks.empty()) rows.push_back({blamed ? "At fault" : "Where", DescribeRanks(verdict.ranks, 100)});
   if (finding != nullptr && !finding->affected_ranks.empty())
-    rows.push_back({"Waiting", DescribeRanks(finding->affected_ranks, 100)});
+    rows.push_back({AffectedWait(finding->status, finding->operation.has_value()) ? "Waiting" : "Affected",
+                    DescribeRanks(finding->affected_ranks, 100)});
   if (finding != nullptr && !DescribePlace(*finding).empty())
     rows.push_back({"Operation", CleanWords(DescribePlace(*finding))});
   if (verdict.status != Status::undetermined || !verdict.cause.empty())
@@ -141,7 +144,10 @@ DocumentSection RanksSection(const RunRecord& run) {
   std::vector<std::vector<std::string>> ranks = {{"Rank", "Host", "Role", "Operation", "State", "Last seen"}};
   for (const ReportRank& rank : run.report.ranks) {
     if (ranks.size() > kMostRanks) break;
-    ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host), rank.role == "guilty" ? "at fault" : rank.role,
+    ranks.push_back({std::to_string(rank.rank), CleanWords(rank.host),
+                     rank.role == "guilty"   ? "at fault"
+                     : rank.role == "silent" ? "not seen"
+                                             : rank.role,
                      CleanWords(rank.last_operation), CleanWords(rank.doing), CleanWords(rank.last_sign)});
   }
   for (size_t column = ranks.front().size(); column-- > 1;)  // a column in which only the head has text says nothing

@@ -10,10 +10,22 @@
 namespace tacet {
 namespace {
 
-// "41.08 GiB", "512.00 MiB"
+// "41.08 GiB", "512.00 MiB"; XLA: "17179869184 bytes", "16.00GiB"; Paddle, whose GB are powers of two: "1.250000GB"
 bool TakeAmount(std::string_view& text, double* gib) {
   double value = 0;
   if (text.empty() || !IsDigit(text[0]) || !TakeDouble(text, &value)) return false;
+  if (text.starts_with("GiB") || text.starts_with("GB")) {
+    *gib = value;
+    return true;
+  }
+  if (text.starts_with("MiB") || text.starts_with("MB")) {
+    *gib = value / 1024;
+    return true;
+  }
+  if (text.starts_with(" bytes")) {
+    *gib = value / (1024.0 * 1024 * 1024);
+    return true;
+  }
   if (TakeLiteral(text, " GiB"))
     *gib = value;
   else if (TakeLiteral(text, " MiB"))
@@ -99,6 +111,8 @@ bool GpuMemoryUse::IsFragmented() const { return tried > 0 && unallocated >= tri
 GpuMemoryUse ReadGpuMemoryUse(std::string_view message) {
   GpuMemoryUse use;
   use.tried = AmountAfter(message, "Tried to allocate ");
+  if (use.tried < 0) use.tried = AmountAfter(message, "Out of memory while trying to allocate ");  // XLA
+  if (use.tried < 0) use.tried = AmountAfter(message, ". Cannot allocate ");                       // Paddle
   use.device = DeviceOf(message);
   use.total = AmountAfter(message, " has a total capacity of ");
   if (use.total < 0) use.total = AmountAfter(message, " has a total capacty of ");  // so it is written in 2.1
@@ -108,6 +122,7 @@ GpuMemoryUse ReadGpuMemoryUse(std::string_view message) {
   }
   use.free = AmountBefore(message, " is free");
   if (use.free < 0) use.free = AmountBefore(message, " free;");
+  if (use.free < 0) use.free = AmountAfter(message, "available memory is only ");
   use.allowed = AmountBefore(message, " allowed;");
   use.own = AmountAfter(message, "this process has ");
   const double allocated = std::max(AmountBefore(message, " is allocated by PyTorch"), 0.0);

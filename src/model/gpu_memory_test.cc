@@ -78,5 +78,18 @@ TEST(GpuMemory, LeavesOtherWordsAlone) {
   EXPECT_FALSE(use.IsFragmented());
 }
 
+TEST(GpuMemory, ReadsWhatOtherFrameworksWereRefused) {
+  EXPECT_NEAR(ReadGpuMemoryUse("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.").tried, 8,
+              1e-9);
+  const GpuMemoryUse use = ReadGpuMemoryUse(
+      "Out of memory error on GPU 1. Cannot allocate 2.500000GB memory on GPU 1, 30.100000GB memory has been "
+      "allocated and available memory is only 512.000000MB.");
+  EXPECT_EQ(use.device, 1);
+  EXPECT_NEAR(use.tried, 2.5, 1e-9);
+  EXPECT_NEAR(use.free, 0.5, 1e-9);
+  EXPECT_FALSE(use.HitsOwnLimit());
+  EXPECT_FALSE(use.OthersFillIt());
+}
+
 }  // namespace
 }  // namespace tacet

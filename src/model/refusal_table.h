@@ -73,6 +73,16 @@ inline constexpr Refusal kRefusals[] = {
      "a tensor on the CPU was given to a backend that only moves GPU memory",
      {"Move the tensor to the GPU before the collective, or initialize with both backends: "
       "init_process_group(backend=\"cpu:gloo,cuda:nccl\")."}},
+    {"graph-capture",
+     "a call was made that CUDA does not allow while it captures a graph",
+     {"Look for what waits for the GPU there: .item(), .cpu(), printing a tensor, a branch on a tensor's value, "
+      "torch.cuda.synchronize(). Move it out of the captured code.",
+      "Run the captured code a few times before the capture, on a side stream, so that libraries are set up and memory "
+      "is allocated by then.",
+      "Other threads count as well: torch.cuda.graph(..., capture_error_mode=\"thread_local\") lets them make such "
+      "calls."},
+     false,
+     true},
     {"forked-cuda",
      "CUDA was used in a child process that was forked after CUDA had started",
      {"In a data loader's workers keep all tensors on the CPU, and move batches to the GPU in the training loop.",
@@ -167,7 +177,7 @@ inline constexpr Refusal kRefusals[] = {
       "ldd FILE.so shows which of the libraries of a module are not found."}},
     {"unpicklable",
      "an object cannot be pickled, and so cannot be sent to a child process that is started with spawn",
-     {"Move the function or class that the message names to the top level of a module: lambdas and functions inside of "
+     {"Move the function or class that the message names to the top level of a module: lambdas and functions inside "
       "functions cannot be pickled (functools.partial of a top-level function can).",
       "Create what cannot be pickled (open files, locks, modules, connections) in the child process itself.",
       "On Linux a data loader's workers can be forked instead (multiprocessing_context='fork'); with num_workers=0 "
@@ -219,7 +229,7 @@ inline constexpr Refusal kRefusals[] = {
      "an object that ranks exchanged could not be unpickled: what arrived is not what was sent",
      {"Check that all ranks make the same calls in the same order on this group, and that no other thread uses it at "
       "the same time: messages of different calls get mixed up otherwise (TORCH_DISTRIBUTED_DEBUG=DETAIL checks it).",
-      "Use the same versions of Python, PyTorch and of the pickled classes on all ranks.",
+      "Use the same versions of Python, PyTorch and the pickled classes on all ranks.",
       "If calls and versions agree: the memory, the GPU or the network damaged the data; run nccl-tests with checks "
       "(all_gather_perf -c 1) and dcgmi diag -r 3 on the nodes."}},
     {"stale-file",

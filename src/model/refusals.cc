@@ -39,6 +39,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"tracker-timeout", {"wandb.init", "timed out"}},
     {"cpu-tensor", {"No backend type associated with device type cpu", ""}},
     {"cpu-tensor", {"Tensors must be CUDA and dense", ""}},
+    {"graph-capture", {"operation not permitted when stream is capturing", ""}},
     {"forked-cuda", {"Cannot re-initialize CUDA in forked subprocess", ""}},
     // As the reader of tracebacks says of an error that a worker raised.
     {"forked-cuda", {"CUDA error: initialization error", "raised in DataLoader worker process"}},

@@ -164,7 +164,7 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
       text += "measured once, so it is unknown whether it persists.";
     if (one.at_change) text += " The fit changes here: NCCL may switch its algorithm or protocol at this size.";
     if (one.iteration < 0 && one.bytes == sweep.points.front().bytes)
-      text += " It is the smallest size, often the first of a run: this may be warm-up.";
+      text += " The smallest size is often measured first, so this may be warm-up.";
     page.Paragraph("  ", text, one.kind == OutlierKind::lasting ? Ink::yellow : Ink::plain);
   }
   if (sweep.in_place_ratio > 0 && std::fabs(sweep.in_place_ratio - 1) > 0.03 && !sweep.fit_joins_layouts)
@@ -222,8 +222,9 @@ void AddLackOfLog(const BandwidthView& view, TextPage& page) {
   bool normal = false;
   page.Blank();
   std::string words = NormalWords(view, first, &normal);
-  if (!who.empty() && !words.empty() && words[0] == 'U') words[0] = 'u';  // behind a colon
-  page.Paragraph("Is this normal? ", (who.empty() ? "" : who + ": ") + words);
+  constexpr std::string_view kUnknown = "Unknown";
+  if (!who.empty() && words.starts_with(kUnknown)) words.insert(kUnknown.size(), " for " + who);
+  page.Paragraph("Is this normal? ", words);
 }
 
 // Cells are held against each other; of one or two there is nothing to hold them against.

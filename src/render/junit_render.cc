@@ -26,6 +26,7 @@ std::string DescribeFinding(const ReportFinding& finding) {
   add(AffectedWait(finding.status) ? "waiting" : "affected", DescribeRanks(finding.affected_ranks));
   add("where", DescribePlace(finding));
   add("confidence", std::string(Name(finding.confidence)));
+  add("a consequence of", finding.explained_by);
   if (!finding.meaning.empty())
     out +=
         "\nIn general\n" + finding.meaning + "\n\nHow it differs from its look-alikes\n" + finding.look_alikes + "\n";

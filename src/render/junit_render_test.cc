@@ -96,5 +96,13 @@ TEST(JunitRender, IsWellFormedForXmllint) {
   }
 }
 
+TEST(JunitRender, NamesAConsequenceAsSuch) {
+  Report report = SampleHang();
+  EXPECT_FALSE(Has(RenderJunit(report), "a consequence of"));
+  report.findings.push_back(SampleFallbackFinding());
+  report.findings.back().explained_by = "rank-stuck-on-host";
+  EXPECT_TRUE(Has(RenderJunit(report), "a consequence of: rank-stuck-on-host"));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -47,7 +47,8 @@ void PutFinding(TextPage& page, const LintFinding& finding) {
   page.Paragraph(page.Paint(head, warning ? Ink::yellow : Ink::dim), CleanText(finding.headline),
                  warning ? Ink::strong : Ink::plain);
   const std::string indent = "    ";
-  page.Paragraph(indent, "in " + CleanText(PlacesWords(finding)));
+  const std::string places = PlacesWords(finding);
+  page.Paragraph(indent, (places.starts_with("the command line") ? "on " : "in ") + CleanText(places));
   if (!finding.effect.empty()) page.Paragraph(indent, "meaning: " + finding.effect);
   if (const std::string history = HistoryWords(finding); !history.empty()) page.Paragraph(indent, history);
   page.Paragraph(indent, "fix: " + finding.advice);

@@ -45,6 +45,15 @@ constexpr FormatNoun kFormatNouns[] = {
     {"run_record", "run record", "run records"},
     {"nsys", "Nsight Systems export", "Nsight Systems exports"},
     {"pipeline_trace", "pipeline trace", "pipeline traces"},
+    {"inspector", "NCCL Inspector file", "NCCL Inspector files"},
+    {"nvidia_smi", "nvidia-smi topology table", "nvidia-smi topology tables"},
+    {"topology_xml", "NCCL topology or graph file", "NCCL topology or graph files"},
+    {"nvbandwidth", "nvbandwidth output", "nvbandwidth outputs"},
+    {"p2p_latency", "p2pBandwidthLatencyTest output", "p2pBandwidthLatencyTest outputs"},
+    {"iperf3", "iperf3 output", "iperf3 outputs"},
+    {"perftest", "perftest output", "perftest outputs"},
+    {"osu", "OSU benchmark output", "OSU benchmark outputs"},
+    {"bench_table", "table of measured sizes and times", "tables of measured sizes and times"},
 };
 
 const FormatNoun* NounOf(std::string_view format) {

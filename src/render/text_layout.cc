@@ -276,7 +276,7 @@ static std::vector<TextRow> FilledColumns(const std::vector<TextRow>& rows) {
 }
 
 // Takes columns out of a table that does not fit, if they have one text in all rows: one where that is enough, else all
-// of them. "all rows: GROUP default_pg, RANKS 0-7"; empty where nothing was taken out.
+// of them. "in all rows: GROUP = default_pg, RANKS = 0-7"; empty where nothing was taken out.
 static std::string TakeConstants(std::vector<TextRow>& rows, size_t room) {
   const std::vector<size_t> widths = FitColumns(rows, rows[0].size(), SIZE_MAX / 2);
   const size_t all = WidthOf(widths);
@@ -298,9 +298,9 @@ static std::string TakeConstants(std::vector<TextRow>& rows, size_t room) {
     return "";
   std::string words;
   for (const size_t column : constant)
-    words.append(words.empty() ? "all rows: " : ", ")
+    words.append(words.empty() ? "in all rows: " : ", ")
         .append(rows[0][column].text)
-        .append(" ")
+        .append(" = ")
         .append(rows[1][column].text);
   for (auto column = constant.rbegin(); column != constant.rend(); ++column)
     for (TextRow& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(*column));

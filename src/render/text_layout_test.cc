@@ -111,7 +111,7 @@ TEST(TextLayout, RepeatsAsManyColumnsAsTellTheRowsApart) {
   ASSERT_EQ(lines.size(), 10U);
   EXPECT_EQ(lines[6], "  default_pg  2 MiB  31.7 gigabytes");
   EXPECT_EQ(lines[8], "  expert_pgs  1 MiB  2.63 gigabytes");
-  EXPECT_EQ(lines[9], "  all rows: OPERATION all_reduce");
+  EXPECT_EQ(lines[9], "  in all rows: OPERATION = all_reduce");
 }
 
 TEST(TextLayout, BreaksALongNameBehindItsParenthesis) {
@@ -140,10 +140,10 @@ TEST(TextLayout, SaysOnceWhatAllRowsHaveInATableThatDoesNotFit) {
                                      {{"default_pg"}, {"all_to_all"}, {"0-7"}, {"0.3 %"}}};
   EXPECT_EQ(PrintTable(rows, 33, false),
             "  GROUP       OPERATION   PEAK\n  default_pg  all_reduce  21.1 %\n  default_pg  all_to_all  0.3 %\n"
-            "  all rows: RANKS 0-7\n");
-  EXPECT_EQ(
-      PrintTable(rows, 22, false),
-      "  OPERATION   PEAK\n  all_reduce  21.1 %\n  all_to_all  0.3 %\n  all rows: GROUP\n  default_pg, RANKS\n  0-7\n");
+            "  in all rows: RANKS = 0-7\n");
+  EXPECT_EQ(PrintTable(rows, 22, false),
+            "  OPERATION   PEAK\n  all_reduce  21.1 %\n  all_to_all  0.3 %\n  in all rows: GROUP =\n  default_pg, "
+            "RANKS =\n  0-7\n");
   EXPECT_EQ(PrintTable(rows, 60, false).find("all rows"), std::string::npos);
 }
 

@@ -156,7 +156,7 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t wi
     table.push_back({{RankCell(members, verbose), InkOfRole(role)},
                      {Shared(
                          members, [](const ReportRank& rank) { return std::string_view(rank.host); }, "host")},
-                     {CleanLine(role), InkOfRole(role)},
+                     {role == "silent" ? "not seen" : CleanLine(role), InkOfRole(role)},
                      {Shared(
                          members, [](const ReportRank& rank) { return std::string_view(rank.last_operation); }, "")},
                      {Shared(

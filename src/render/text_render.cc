@@ -75,6 +75,15 @@ bool SomeFailed(const Report& report, const ReportFinding& finding) {
 //   why     Rank 2 never issued all_reduce #33; it is in load_next_batch (train.py:124).
 //   waits   ranks 0-1,3
 //   cause   rank-stuck-on-host (certain): a rank is stuck on the host
+// By the table below: a cause that is no wait itself has none of its own.
+std::vector<int> RanksThatWait(const Report& report) {
+  std::vector<int> ranks;
+  if (report.verdict.status == Status::hang)
+    for (const ReportRank& rank : report.ranks)
+      if (rank.role == "waits") ranks.push_back(rank.rank);
+  return ranks;
+}
+
 void AddVerdict(TextPage& page, const Report& report, bool verbose) {
   const ReportVerdict& verdict = report.verdict;
   const ReportFinding* finding = CarriedFinding(report);
@@ -91,6 +100,7 @@ void AddVerdict(TextPage& page, const Report& report, bool verbose) {
             AffectedWait(finding->status, finding->operation.has_value()) && !SomeFailed(report, *finding) ? "waits"
                                                                                                            : "affects",
             DescribeRanks(finding->affected_ranks, chars));
+  if (finding && finding->affected_ranks.empty()) AddFact(page, "waits", DescribeRanks(RanksThatWait(report), chars));
   if (!verdict.cause.empty()) {
     const std::string title = finding && !finding->title.empty() ? ": " + finding->title : "";
     AddFact(page, "cause", CleanLine(verdict.cause + " (" + std::string(Name(verdict.confidence)) + ")" + title));
@@ -364,7 +374,8 @@ void AddWhy(TextPage& page, const Report& report, bool verbose) {
   const ReportWhy& why = *report.why;
   page.Heading("Why this verdict");
   CitedEvidence status = why.status;
-  status.says = std::string(Name(report.verdict.status)) + ": " + status.says;
+  const bool stopped = report.verdict.cause == "killed-by-scheduler" && report.verdict.status == Status::crash;
+  status.says = (stopped ? "stopped" : std::string(Name(report.verdict.status))) + ": " + status.says;
   AddEvidence(page, status, "  status   ", verbose);
   const size_t above = ClaimsShownAbove(report, verbose);
   if (above > 0) {

@@ -337,5 +337,14 @@ TEST(TextRender, AnUnknownHostIsNotAnotherOne) {
   EXPECT_EQ(text.find("2 hosts"), std::string::npos) << text;
 }
 
+TEST(TextRender, WhoWaitsIsToldAboveTheTableWhereTheFindingTellsNobody) {
+  Report report = SampleHang();
+  for (ReportFinding& finding : report.findings) finding.affected_ranks.clear();
+  for (ReportRank& rank : report.ranks) rank.role = rank.rank < 3 ? "waits" : "";
+  EXPECT_TRUE(HasText(RenderText(report, {}), "\n  waits   ranks 0-2\n"));
+  report.verdict.status = Status::crash;
+  EXPECT_FALSE(HasText(RenderText(report, {}), "\n  waits   ranks 0-2\n"));
+}
+
 }  // namespace
 }  // namespace tacet

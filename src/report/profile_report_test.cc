@@ -424,7 +424,7 @@ TEST(ProfileVerdicts, CopiesAreNotTheHostsTime) {
   profile.mean.launch_ns = 36;
   JudgeProfile(profile);
   EXPECT_EQ(profile.verdict, ProfileVerdict::balanced);
-  EXPECT_TRUE(profile.headline.ends_with("no kernel runs for 17 % (only copies for 13 %)")) << profile.headline;
+  EXPECT_TRUE(profile.headline.ends_with("no kernel runs for 16.7 % (only copies for 13.0 %)")) << profile.headline;
   profile.mean.compute_only_ns = 500;
   profile.mean.copies_ns = 365;
   JudgeProfile(profile);

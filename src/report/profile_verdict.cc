@@ -25,6 +25,13 @@ constexpr double kMostlyOne = 0.8;
 // Less of the step than this is printed as 0.0 %.
 constexpr double kWorthSaying = 0.0005;
 
+// As in the table of the budget, so that both sums are 100 %.
+std::string TablePercent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", share * 100);
+  return text;
+}
+
 std::string SmallPercent(double share) { return share < kWorthSaying ? "< 0.1 %" : StepPercent(share); }
 
 std::string Times(double factor) {
@@ -291,11 +298,11 @@ void JudgeBudget(ProfileReport& profile) {
   // The budget tells compute alone and compute beside communication apart: both parts are named here too.
   const double beside = ShareOf(mean.hidden_ns, step);
   profile.headline =
-      "Compute takes " + (compute > 0 ? SmallPercent(compute) : StepPercent(compute)) + " of the step" +
-      (beside >= kWorthSaying ? " (" + StepPercent(beside) + " of the step overlaps communication)" : "") + ", " +
-      (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") + StepPercent(exposed) +
-      "; no kernel runs for " + StepPercent(idle + copies) +
-      (copies >= kMinGain ? " (only copies for " + StepPercent(copies) + ")" : "");
+      "Compute takes " + (compute > 0 && compute < kWorthSaying ? "< 0.1 %" : TablePercent(compute)) + " of the step" +
+      (beside >= kWorthSaying ? " (" + TablePercent(beside) + " of the step overlaps communication)" : "") + ", " +
+      (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") + TablePercent(exposed) +
+      "; no kernel runs for " + TablePercent(idle + copies) +
+      (copies >= kMinGain ? " (only copies for " + TablePercent(copies) + ")" : "");
   if (profile.verdict == communication_bound && profile.wait_share > 0.5)
     profile.headline += "; most of the communication time is waiting for late peers";
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/job_end.h"
 #include "analysis/timeout_census.h"
+#include "analysis/watchdog_waits.h"
 #include "model/rank_ranges.h"
 #include "report/rank_words.h"
 #include "rules/timeout_words.h"
@@ -161,6 +162,10 @@ std::map<Rank, std::string> ReportedWaits(const Incident& incident) {
 // Nobody blames it, but well it is not: how it ended, that its time was up, that its watchdog stood still.
 void FillFate(const RankLife& life, const TimeoutCensus& census, const Event* stuck, ReportRank& row) {
   const TimedOutCall* call = census.Of(life.rank);
+  if (life.gloo_timeout && !life.exception && row.role == "ok") {
+    row.role = "waits";
+    row.doing = "timed out";
+  }
   const bool failed = row.role == "ok" || row.role == "waits";
   if (call && failed) {
     row.role = "waits";
@@ -235,6 +240,16 @@ bool OwnsFile(const Incident& incident, uint32_t owner, FileId file) {
 bool FailedWithItsPeer(const RankLife& life) {
   const bool raised = life.consequence && (life.lost_peer || life.gloo_loss);
   return (raised || life.shared_gpu_error) && !life.timeout && !life.has_stack;
+}
+
+// Horovod names what each side of a disagreement waits in.
+const MismatchReport* TensorsOf(const Incident& incident, const Diagnosis& diagnosis) {
+  if (diagnosis.cause != "collective-mismatch-operation") return nullptr;
+  for (const Event& event : incident.events)
+    if (const auto& report = event.As<MismatchReport>();
+        report.aspect == "tensor" && !report.tensor.empty() && !report.other_tensor.empty())
+      return &report;
+  return nullptr;
 }
 
 // By its stack it waits for other ranks.
@@ -315,6 +330,14 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
   for (const Event& event : incident.events)
     if (const std::string call = ReportedCallWords(event); event.kind == EventKind::desync_report && !call.empty())
       for (const Rank rank : event.ranks) laggards.emplace(rank, "did not join " + call);
+  std::map<Rank, const Event*> refused;  // by NCCL, in the call of the verdict
+  for (const Event& event : incident.events)
+    if (failed && event.rank.known() && IsRefusedWork(event) && diagnosis.cause.starts_with("collective-mismatch"))
+      refused.emplace(event.rank, &event);
+  const MismatchReport* tensors = TensorsOf(incident, diagnosis);
+  std::set<Rank> checked;  // who report what the check of their calls found
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::mismatch_report && event.rank.known()) checked.insert(event.rank);
   const std::map<Rank, std::string> reported = failed ? ReportedWaits(incident) : std::map<Rank, std::string>();
   // A process that speaks and tells no rank may be any of those of whom there is no line.
   const bool nameless = !NamelessProcesses(incident).empty() || HasUnsignedError(incident);
@@ -369,6 +392,8 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (const auto wait = reported.find(rank);
         wait != reported.end() && row.last_operation.empty() && row.role == "waits")
       row.last_operation = wait->second;
+    if (tensors && row.last_operation.empty() && affected.contains(rank)) row.last_operation = tensors->tensor;
+    if (tensors && row.last_operation.empty() && guilty.contains(rank)) row.last_operation = tensors->other_tensor;
     if (const auto stack = stacks.find(rank); stack != stacks.end()) {
       if (row.doing.empty() && !stack->second->where.empty()) row.doing = "in " + stack->second->where;
       const bool stands_still =
@@ -388,13 +413,18 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (over && aborted && row.doing.empty()) row.doing = EndWords(*life.exited);
     if (row.role == "waits" && FailedWithItsPeer(life) && IsFailure(diagnosis.status)) {
       row.role.clear();
-      const std::string type = life.consequence ? life.consequence->As<Raised>().type : "CUDA error";
-      if (row.doing.empty()) row.doing = type.substr(type.rfind('.') + 1);
+      if (row.doing.empty()) row.doing = life.lost_peer || life.gloo_loss ? "lost a connection" : "CUDA error";
     }
     if (over) row.role.clear();
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second);
+    }
+    if (const auto call = refused.find(rank); call != refused.end() && row.role != "guilty") {
+      row.role.clear();
+      row.doing = ErrorWords(call->second);
+      if (row.last_operation.empty())
+        row.last_operation = std::string(Name(call->second->op)) + " #" + std::to_string(call->second->seq);
     }
     if (error == errors.end() && diagnosis.status == Status::crash && row.role.empty() && row.doing.empty() &&
         printing.contains(rank) && !nameless)
@@ -406,6 +436,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.role.clear();
       if (row.doing.empty()) row.doing = "stopped by the check";
     }
+    if (stopped && checked.contains(rank)) row.doing = "stopped by the check";
     if (row.role == "ok" && diagnosis.status == Status::degraded && affected.contains(rank)) row.role.clear();
     if (row.role == "ok" && !goes_on) {
       row.role.clear();

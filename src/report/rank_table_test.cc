@@ -73,7 +73,7 @@ TEST(RankTable, WhoFailedWithItsPeerDoesNotWait) {
     const auto rows = RankTable(judged.incident(), judged.analyses(), judged.standstill(), diagnosis);
     ASSERT_EQ(rows.size(), 3u);
     EXPECT_EQ(rows[1].role, raised ? "" : "waits");
-    EXPECT_EQ(rows[1].doing, raised ? "RuntimeError" : "");
+    EXPECT_EQ(rows[1].doing, raised ? "lost a connection" : "");
   }
 }
 
@@ -146,6 +146,26 @@ TEST(RankTable, WhoWasKilledIsNotASuspectWhereThatIsCertain) {
     EXPECT_EQ(rows[1].doing, "ended by SIGKILL");
     EXPECT_TRUE(rows[1].of_verdict);
   }
+}
+
+TEST(RankTable, WhoseCallNcclRefusedDoesNotWait) {
+  JobSketch job(3, {});
+  job.GiveOutputs();
+  for (const int r : {1, 2}) {
+    Event& wait = job.Say(r, EventKind::watchdog_timeout);
+    wait.seq = 29;
+    wait.op = r == 1 ? OpKind::all_gather : OpKind::all_reduce;
+  }
+  Event& refused = job.Say(0, EventKind::nccl_error);
+  refused.seq = 29;
+  refused.op = OpKind::all_gather;
+  refused.Make<NcclError>().code = 5;
+  const JudgedCase judged(job);
+  const auto rows = RankTable(judged.incident(), judged.analyses(), judged.standstill(), judged.Verdict());
+  EXPECT_EQ(rows[0].role, "");
+  EXPECT_EQ(rows[0].doing, "NCCL error");
+  EXPECT_EQ(rows[0].last_operation, "all_gather #29");
+  EXPECT_EQ(rows[2].role, "guilty");
 }
 
 }  // namespace

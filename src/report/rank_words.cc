@@ -43,6 +43,7 @@ std::string ErrorWords(const Event* error) {
   if (error && (error->kind == EventKind::connection_lost || error->kind == EventKind::store_lost))
     return "lost a connection";
   if (error && error->kind == EventKind::store_wait_timeout) return "timed out";
+  if (error && error->kind == EventKind::rendezvous_incomplete) return "setup timed out";
   if (error && error->kind == EventKind::dump_signal) return "was asked to dump";
   return "reports an error";
 }

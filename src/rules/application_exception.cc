@@ -252,7 +252,7 @@ static void CiteAlike(const std::vector<const Event*>& events, Finding& finding)
   for (const Event* event : events) {
     const auto same = std::find_if(said.begin(), said.end(), [&](const auto& one) {
       const bool about_one = !ObjectWords(*event).empty() && ObjectWords(*one.first) == ObjectWords(*event);
-      return (about_one || one.first->text == event->text) &&
+      return (about_one || IsSameBesideAddresses(one.first->text, event->text)) &&
              one.first->Means(Meaning::reported) == event->Means(Meaning::reported);
     });
     if (same != said.end())
@@ -327,8 +327,10 @@ static RuleAnswer JudgeException(const Case& facts) {
   // What is known by its own words is quoted up to the end of its first sentence.
   if (!refused.empty()) message = message.substr(0, message.find(". "));
   if (!object.empty() || SaysAll(sample)) message.clear();  // the same, in fewer words
-  const bool ours_follows =
-      many && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication);
+  // Where some did not raise it, they may be what these ranks waited for.
+  const bool by_all = finding.ranks.size() >= facts.analyses.life.Present();
+  const bool ours_follows = many && by_all && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) &&
+                            !sample.Means(Meaning::of_communication);
   // What is cut is quoted, so that it does not run into the sentence behind it.
   if (ours_follows && message.ends_with("...")) message = "'" + message + "'";
   finding.headline =
@@ -344,10 +346,19 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (std::any_of(chosen->begin(), chosen->end(), [](const Event* e) { return e->Means(Meaning::owner_inferred); }))
     finding.confidence = Confidence::likely;
   TellAdvice(sample, finding);
+  if (sample.Means(Meaning::no_launcher) && static_cast<size_t>(facts.analyses.life.Present()) > finding.ranks.size())
+    finding.fix.insert(finding.fix.begin(), "The other ranks do not report this: compare how " +
+                                                RankWords(finding.ranks) + (many ? " were" : " was") +
+                                                " started with how they were (command, environment, node).");
+  if (const auto calm = OnlyRankWithoutError(facts, finding.ranks); many && calm.known()) {
+    if (finding.fix.empty()) finding.fix.push_back(PlaceToFix(sample));
+    finding.fix.push_back("Only " + RankWords({calm}) +
+                          " did not raise it: look at what it did then (its output; its stack, if it happens again). "
+                          "The others may have waited for it.");
+  }
   if (sample.Means(Meaning::loader_worker)) TellLoaderWorker(sample, RankWords(finding.ranks), finding);
   if (sample.Means(Meaning::device_assert)) TellAssertion(facts, RankWords(finding.ranks), finding);
-  if (!refused.empty())
-    finding.headline = RefusalWithObject(sample) + (object.empty() ? ": " : "; ") + finding.headline;
+  if (!refused.empty()) finding.headline = JoinToRefusal(RefusalWithObject(sample), !object.empty(), finding.headline);
   if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
     finding.headline = std::move(words);
   TellOwners(facts, sample, finding);

@@ -209,7 +209,10 @@ const Event* LostDaemonAfter(const Incident& incident, const Event& end) {
 
 void TellLostDaemon(const Event& daemon, Finding& finding) {
   const std::string& host = daemon.As<LostPeer>().address;
-  finding.headline += "; then the launcher lost its daemon on " + (host.empty() ? "another node" : host);
+  // What is unknown comes last.
+  const size_t unknown = finding.headline.find("; the log does not say");
+  finding.headline.insert(std::min(unknown, finding.headline.size()),
+                          ", and then the launcher lost its daemon on " + (host.empty() ? "another node" : host));
   if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(daemon, "what the launcher tells of it"));
 }
 

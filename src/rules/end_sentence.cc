@@ -95,7 +95,7 @@ std::string ExitWords(const Case& facts, const Event& event, const std::string& 
            (end.mpi_error ? " (error code " + std::to_string(*end.mpi_error) + ")" : "");
   if (end.code < 0)
     return who + " was ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
-  if (!end.how.empty()) return EndedAlikeWords(facts, event, who) + " ended: " + end.how;
+  if (!end.how.empty()) return EndedAlikeWords(facts, event, who) + " ended (" + end.how + ")";
   return who + " exited with code " + std::to_string(end.code) +
          (end.code == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit(1)"
                                                    : "");

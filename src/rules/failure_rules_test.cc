@@ -358,5 +358,65 @@ TEST(CommonEnd, OneOrTwoAreNamedAsBefore) {
   EXPECT_EQ(JudgedCase(job).Only("rank-dead").ranks, Ranks({2}));
 }
 
+TEST(RankOutOfMemory, SeveralThatReachTheirOwnLimitAreToldSo) {
+  JobSketch job(2, {});
+  job.GiveOutputs();
+  for (const int r : {0, 1}) {
+    Event& error = job.Say(r, EventKind::cuda_error);
+    error.Make<CudaError>().words = "out of memory";
+    error.text =
+        "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 80.00 GiB of which 70.00 GiB is "
+        "free. Including non-PyTorch memory, this process has 4.00 GiB memory in use. 4.50 GiB allowed; Of the "
+        "allocated memory 3.00 GiB is allocated by PyTorch, and 0.50 GiB is reserved by PyTorch but unallocated.";
+  }
+  const Finding finding = JudgedCase(job).Only("rank-out-of-memory");
+  EXPECT_NE(finding.headline.find("each may use only 4.50 of the 80.00 GiB of its GPU"), std::string::npos)
+      << finding.headline;
+}
+
+Event& RaiseTooSlow(JobSketch& job, int32_t rank) {
+  Event& error = job.Say(rank, EventKind::exception);
+  error.Make<Raised>().type = "SyncTooSlow";
+  error.text = "gradients of step 7 are not complete";
+  return error;
+}
+
+TEST(ApplicationException, CommunicationIsExcludedOnlyWhereAllRanksRaiseTheSame) {
+  for (const int32_t raising : {3, 4}) {
+    JobSketch job(4, {});
+    job.GiveOutputs();
+    for (int32_t r = 0; r < raising; ++r) RaiseTooSlow(job, r);
+    const Finding finding = JudgedCase(job).Only("application-exception");
+    EXPECT_EQ(finding.headline.find("Communication is not the cause") != std::string::npos, raising == 4)
+        << finding.headline;
+    const bool asks = std::any_of(finding.fix.begin(), finding.fix.end(), [](const std::string& step) {
+      return step.find("Only rank 3 did not raise it") != std::string::npos;
+    });
+    EXPECT_EQ(asks, raising == 3);
+  }
+}
+
+TEST(ApplicationException, AddressesOfObjectsAreNoDifference) {
+  JobSketch job(2, {});
+  job.GiveOutputs();
+  RaiseTooSlow(job, 0).text = "rank 5 is not in <ProcessGroup object at 0x7f10aa>";
+  RaiseTooSlow(job, 1).text = "rank 5 is not in <ProcessGroup object at 0x7fe3bb>";
+  EXPECT_EQ(JudgedCase(job).Only("application-exception").evidence.size(), 1u);
+}
+
+TEST(ApplicationException, WhoAloneHasNoRankIsComparedWithTheOthers) {
+  for (const int32_t without : {1, 2}) {
+    JobSketch job(2, {});
+    job.GiveOutputs();
+    for (int32_t r = 0; r < without; ++r) {
+      Event& error = RaiseTooSlow(job, r);
+      error.Make<Raised>().type = "ValueError";
+      error.Set(Meaning::no_launcher);
+    }
+    const Finding finding = JudgedCase(job).Only("application-exception");
+    EXPECT_EQ(finding.fix.front().find("The other ranks do not report this") == 0, without == 1) << finding.fix.front();
+  }
+}
+
 }  // namespace
 }  // namespace tacet

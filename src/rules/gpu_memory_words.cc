@@ -39,11 +39,11 @@ std::vector<std::string> StepsOfLibrary(Library library) {
       return {"Lower the batch or input size, or use mixed precision (tf.keras.mixed_precision).",
               "Look at what else holds memory there (nvidia-smi): TensorFlow takes nearly all of a GPU unless "
               "tf.config.experimental.set_memory_growth is set.",
-              "Fragmentation: TF_GPU_ALLOCATOR=cuda_malloc_async."};
+              "Against fragmentation, set TF_GPU_ALLOCATOR=cuda_malloc_async."};
     case Library::paddle:
       return {"Lower the batch size or the sequence length, or recompute activations (recompute in the strategy).",
               "Look at what else holds memory there: nvidia-smi.",
-              "Fragmentation: FLAGS_allocator_strategy=auto_growth."};
+              "Against fragmentation, set FLAGS_allocator_strategy=auto_growth."};
     default: return {};
   }
 }
@@ -80,7 +80,7 @@ std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
       break;
     case MemoryOwners::several:
       steps.push_back(
-          "Several ranks ran out of memory, so no single rank is at fault: shard the model or its optimizer "
+          "Several ranks ran out of memory, so the fault is not one rank's own: shard the model or its optimizer "
           "over more GPUs (FSDP, ZeRO), or offload it, if the batch cannot be smaller.");
       break;
     case MemoryOwners::not_told:
@@ -105,11 +105,16 @@ std::string MemoryHolderWords(const GpuMemoryUse& use, bool named) {
          Gib(use.OfOthers()) + (use.total > 0 ? " of the " + Gib(use.total) : "") + " GiB" + WordsForGpu(use, named);
 }
 
+std::string OwnLimitWords(const GpuMemoryUse& use) {
+  return ": each may use only " + Gib(use.allowed) + (use.total > 0 ? " of the " + Gib(use.total) : "") +
+         " GiB of its GPU";
+}
+
 std::string MemoryRequestWords(const GpuMemoryUse& use) {
   if (use.tried < 0) return "";
   return ": it asked for " + Gib(use.tried) + " GiB" +
          (use.free >= 0 ? " where " + Gib(use.free) +
-                              (use.total > 0 ? " of " + Gib(use.total) + " GiB were free" : " GiB were free")
+                              (use.total > 0 ? " of " + Gib(use.total) + " GiB was free" : " GiB was free")
                         : "") +
          (use.own >= 0 ? ", and held " + Gib(use.own) + " GiB itself" : "") +
          (use.allowed >= 0 ? " (it may use only " + Gib(use.allowed) + " GiB)" : "");

@@ -13,7 +13,10 @@ namespace tacet {
 // the GPU is named before it.
 std::string MemoryHolderWords(const GpuMemoryUse& use, bool named = false);
 
-// ": it asked for 16.00 GiB where 13.17 of 139.80 GiB were free, and held 113.18 GiB itself"; empty: not told.
+// ": each may use only 4.00 of the 139.80 GiB of its GPU", of several ranks that reached their own limit
+std::string OwnLimitWords(const GpuMemoryUse& use);
+
+// ": it asked for 16.00 GiB where 13.17 of 139.80 GiB was free, and held 113.18 GiB itself"; empty: not told.
 std::string MemoryRequestWords(const GpuMemoryUse& use);
 
 enum class MemoryOwners : uint8_t { not_told, one, several };

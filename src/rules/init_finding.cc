@@ -72,4 +72,36 @@ const Event* FindWarning(const Case& facts, std::string_view id) {
   return nullptr;
 }
 
+std::string OutputsOf(const Incident& incident, const std::vector<Rank>& ranks) {
+  constexpr size_t kMostFiles = 3;
+  std::vector<std::string> names;
+  for (const Rank rank : ranks) {
+    const auto process = incident.process_of.find(rank);
+    if (process == incident.process_of.end()) continue;
+    for (const FileId file : incident.processes[process->second].files) {
+      const InputFile& input = incident.files[static_cast<size_t>(file)];
+      if (input.rank == rank && IsReadAs(input, "torch_log")) names.push_back(input.path);
+    }
+  }
+  if (names.empty() || names.size() > kMostFiles) return "";
+  std::string words = ranks.size() == 1 ? ": its output is " : ": their output is ";
+  for (size_t i = 0; i < names.size(); ++i) words += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return words;
+}
+
+std::vector<std::string> StepsForSeveral(const std::string& outputs) {
+  return {"See what the missing ranks do instead: their stacks and output (imports, data preparation, a failed node)" +
+              outputs + ".",
+          "Check that the launcher started them on every node: number of nodes, tasks per node, WORLD_SIZE, the same "
+          "MASTER_ADDR and MASTER_PORT.",
+          "If they are only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."};
+}
+
+std::vector<std::string> StepsForOne(const std::string& outputs) {
+  if (outputs.empty()) return {};
+  return {"See what the missing rank does instead (imports, data preparation, a failed node)" + outputs + ".",
+          "Check that the launcher started it: number of nodes, tasks per node, WORLD_SIZE.",
+          "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."};
+}
+
 }  // namespace tacet

@@ -94,14 +94,6 @@ bool SizesDiffer(const Case& facts) {
   });
 }
 
-// Several at once are most often those of a node or of a second launcher.
-std::vector<std::string> StepsForSeveral() {
-  return {"See what the missing ranks do instead: their stacks and output (imports, data preparation, a failed node).",
-          "Check that the launcher started them on every node: number of nodes, tasks per node, WORLD_SIZE, the same "
-          "MASTER_ADDR and MASTER_PORT.",
-          "If they are only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."};
-}
-
 // What helps depends on why the step could not be started.
 std::vector<std::string> StepAdvice(const Rendezvous& told) {
   const std::string node = told.host.empty() ? "the node" : told.host;
@@ -278,9 +270,9 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (!finding.affected_ranks.empty())
       finding.headline += "; " + RankWords(finding.affected_ranks) +
                           (finding.affected_ranks.size() > 1 ? " wait for them" : " waits for them");
-    finding.fix = StepsForSeveral();
+    finding.fix = StepsForSeveral(OutputsOf(facts.incident, missing));
   }
-  if (several && finding.fix.empty()) finding.fix = StepsForSeveral();
+  if (several && finding.fix.empty()) finding.fix = StepsForSeveral(OutputsOf(facts.incident, missing));
   if (!rendezvous.key.empty())
     finding.headline =
         RankWords(missing) + " did not write the key '" + rendezvous.key + "' to the store" +
@@ -316,8 +308,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
       finding.evidence.push_back(
           CiteStack(facts.incident, *stack->thread, RankWords({rank}) + " is here, outside the setup"));
     const RankLife* life = facts.analyses.life.Of(rank);
-    if (life && life->last_event)
-      finding.evidence.push_back(CiteEvent(*life->last_event, "the last thing " + RankWords({rank}) + " wrote"));
+    const std::string says = "the last thing " + RankWords({rank}) + " wrote";
+    if (life && life->last_event) finding.evidence.push_back(CiteEvent(*life->last_event, says));
   }
   if (const StackReading* stack = missing.size() == 1 ? facts.analyses.StackOf(missing.front()) : nullptr;
       stack && !stack->where.empty() && finding.fix.empty())
@@ -325,6 +317,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
                        ": why has it not reached init_process_group (imports, data preparation, a download, a lock)?",
                    "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after "
                    "it."};
+  if (finding.fix.empty()) finding.fix = StepsForOne(OutputsOf(facts.incident, missing));
   if (of_nodes)
     answer.open.push_back({"Which node never joined?", "the output of torchrun on every node"});
   else if (missing.empty() && rendezvous.target.empty() && !by_launcher)

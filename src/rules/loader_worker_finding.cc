@@ -38,7 +38,7 @@ void JudgeKilledLoaderWorker(const Case& facts, RuleAnswer& answer) {
   std::erase(finding.affected_ranks, first->rank);
   finding.headline = LoaderWorkerWords(*first, first->rank.known() ? RankWords(finding.ranks) : "a rank") +
                      "; the usual reason is lack of host memory" +
-                     (first->rank.known() ? "" : "; the log does not say of which rank");
+                     (first->rank.known() ? "" : "; the log does not say which rank it belongs to");
   finding.evidence.push_back(CiteEvent(*first, "a child of the rank was killed"));
   finding.fix = {
       "See whether the kernel killed it for lack of memory: dmesg -T | grep -i 'killed process'. Also check the memory "

@@ -2,6 +2,7 @@
 #include "rules/message_words.h"
 
 #include <algorithm>
+#include <cctype>
 #include <variant>
 
 #include "base/text_scan.h"
@@ -76,6 +77,22 @@ std::string LoaderWorkerWords(const Event& exception, const std::string& who) {
   const std::string pids = worker.pids.empty() ? "" : (several ? " (pids " : " (pid ") + worker.pids + ")";
   return (several ? "data loader workers of " : "a data loader worker of ") + who + pids + " " +
          std::string(LoaderEndWords(worker.signal));
+}
+
+bool IsSameBesideAddresses(std::string_view a, std::string_view b) {
+  const auto skip = [](std::string_view text, size_t at) {
+    if (text.substr(at, 2) != "0x") return at;
+    for (at += 2; at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]));) ++at;
+    return at;
+  };
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (a[i] != b[j]) return false;
+    const size_t after_a = skip(a, i), after_b = skip(b, j);
+    if ((after_a > i) != (after_b > j)) return false;
+    i = std::max(after_a, i + 1), j = std::max(after_b, j + 1);
+  }
+  return i == a.size() && j == b.size();
 }
 
 }  // namespace tacet

@@ -19,4 +19,7 @@ bool IsKilledLoaderWorker(const Event& event);
 // "a data loader worker of rank 3 (pid 4161) was killed (SIGKILL)"; `who` is the process whose child it is.
 std::string LoaderWorkerWords(const Event& exception, const std::string& who);
 
+// "group <ProcessGroup object at 0x7fcdd845eef0>": where an object lies in memory differs between processes.
+bool IsSameBesideAddresses(std::string_view a, std::string_view b);
+
 }  // namespace tacet

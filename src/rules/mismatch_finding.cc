@@ -192,7 +192,7 @@ void JudgeNcclsOwnCheck(const Case& facts, std::string_view cause, RuleAnswer& a
   answer.findings.push_back(std::move(finding));
 }
 
-// Horovod names what each side waits in: "rank 1 waits in val_acc, ranks 0, 2 and 3 in grads_7".
+// Horovod names what each side waits in: "rank 1 waits in val_acc; ranks 0, 2 and 3 wait in grads_7".
 void TellTensors(const MismatchReport& report, Finding& finding) {
   if (report.aspect != "tensor") return;
   finding.operation.reset();
@@ -200,7 +200,7 @@ void TellTensors(const MismatchReport& report, Finding& finding) {
   const auto waits = [](const std::vector<Rank>& ranks) {
     return RankWords(ranks) + (ranks.size() == 1 ? " waits in " : " wait in ");
   };
-  finding.headline = waits(finding.ranks) + report.other_tensor + ", " + waits(finding.affected_ranks) + report.tensor;
+  finding.headline = waits(finding.ranks) + report.other_tensor + "; " + waits(finding.affected_ranks) + report.tensor;
   finding.fix.front() = "Find the branch that makes ranks call different things: where does the program use " +
                         report.other_tensor + "? Compare what each rank does at this point (py-spy dump --pid PID).";
 }

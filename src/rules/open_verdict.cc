@@ -210,6 +210,13 @@ bool SawAllToTheEnd(const Case& facts) {
          std::none_of(streams.begin(), streams.end(), [](const CallStream& stream) { return stream.cut; });
 }
 
+bool IsAllEmpty(const Incident& incident) {
+  return !incident.files.empty() &&
+         std::all_of(incident.files.begin(), incident.files.end(), [](const InputFile& file) {
+           return file.bytes.understood + file.bytes.ignored + file.bytes.not_understood == 0;
+         });
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const JobEnd& end = facts.analyses.end;
@@ -232,7 +239,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
     diagnosis.headline = PipelineWords(facts);
     if (diagnosis.headline.empty() && !QuoteUnreadError(facts, diagnosis))
-      diagnosis.headline = "No recognizable job data found";
+      diagnosis.headline = IsAllEmpty(facts.incident) ? "The input has no content" : "No recognizable job data found";
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;

@@ -118,10 +118,11 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
       (skipped && !how_many.empty() ? " " : "") + std::string(Name(call.kind)) + (how_many.empty() ? "" : " calls") +
       (skipped ? "" : " than " + their + " peers") + " (" + (how_many.empty() ? "#" : "the first is #") +
       std::to_string(call.seq) + " on " + facts.incident.groups[static_cast<uint32_t>(call.group)].Label() +
-      "); from there on " + their + " calls are matched with other calls of the others";
-  finding.evidence.push_back(CiteCall(
-      facts.incident, *divergence.odd_stream, *divergence.odd_call,
-      RankWords(divergence.odd) + " issued this after " + std::to_string(divergence.shared_calls) + " equal calls"));
+      "); from there on " + their + " calls are paired with the wrong calls of the others";
+  finding.evidence.push_back(CiteCall(facts.incident, *divergence.odd_stream, *divergence.odd_call,
+                                      RankWords(divergence.odd) + " issued this after " +
+                                          std::to_string(divergence.shared_calls) +
+                                          " calls that all ranks in its role share"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
                RankWords(divergence.usual) + ", in the same role, issued this at that position"));

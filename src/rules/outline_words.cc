@@ -114,11 +114,17 @@ std::string SurvivedWords(int64_t errors, std::string_view first) {
          (first.empty() ? "" : (one ? " ('" : " (the first: '") + MessageWords(first, kMostOfError) + "')");
 }
 
+std::string FirstSurvived(const Incident& incident) {
+  const SurvivedError& first = incident.survived.front();
+  const std::string& type = first.raised.type;
+  return type.empty() || first.words.find(type) != std::string::npos ? first.words : type + ": " + first.words;
+}
+
 std::string FaultWords(const Incident& incident, bool begins) {
   const std::vector<std::string> passed = PassedTroubles(incident);
   std::string words = PassedWords(passed) + (passed.empty() ? "" : "; ");
   words += !incident.survived.empty()
-               ? SurvivedWords(static_cast<int64_t>(incident.survived.size()), incident.survived.front().words)
+               ? SurvivedWords(static_cast<int64_t>(incident.survived.size()), FirstSurvived(incident))
                : NoFaultReported(passed);
   return begins ? Capitalised(std::move(words)) : words;
 }
@@ -207,6 +213,8 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
                                               : recorded   ? "The job ended with exit code 0."
                                               : closed     ? "Every rank that is shown closed its communicators."
                                                            : "The evidence does not show how the job ended.");
+  if (diagnosis.findings[0].severity == Severity::note && finished && !trouble_told)
+    return "no fault found, and " + open + ". " + Capitalised(diagnosis.findings[0].headline);
   if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
   return "nothing failed in this evidence. " + diagnosis.findings[0].headline + rest;
 }

@@ -13,6 +13,9 @@ namespace tacet {
 // "3 errors were reported, and the job continued (the first: '...')".
 std::string SurvivedWords(int64_t errors, std::string_view first);
 
+// What the first survived error says, with its type. There must be one.
+std::string FirstSurvived(const Incident& incident);
+
 // "no line reports a fault", or what was reported and passed, and how many errors were survived. `begins`: at the
 // beginning of a sentence.
 std::string FaultWords(const Incident& incident, bool begins = false);

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "rules/activity_words.h"
 #include "rules/library_words.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
+
+// "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/2": Lightning prints it.
+static bool PrintsMembers(const Incident& incident) {
+  return std::any_of(incident.outlines.begin(), incident.outlines.end(),
+                     [](const LogOutline& outline) { return !outline.joining.empty(); });
+}
+
+// "start_exporter (forecast.py:235)": the program's own code listens there, not the store of the rendezvous; empty: no
+// traceback shows it.
+static std::string OwnListener(const Case& facts, const ToldEvents& told) {
+  std::string place;
+  for (const Event* event : told.events) {
+    const Event* raised = ExceptionAround(facts.incident, *event);
+    if (!raised || event->As<PortTaken>().of_store || raised->As<Raised>().during == Activity::setup) return "";
+    if (place.empty()) place = RaisedPlaceWords(*raised);
+    if (place.empty()) return "";
+  }
+  return place;
+}
 
 static RuleAnswer JudgePortInUse(const Case& facts) {
   RuleAnswer answer;
@@ -46,9 +66,20 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
                           : "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, "
                             "or --rdzv-endpoint=HOST:0 on one node.",
                  "Each job on a host needs a port of its own: derive it from the job id."};
+  if (of_store && PrintsMembers(facts.incident))
+    finding.fix[1] =
+        "Choose another port: MASTER_PORT, or torchrun --master-port. Lightning without a launcher chooses a free one "
+        "where MASTER_PORT is not set.";
   if (const auto steps = LibraryPortSteps(told.events.front()->library); !steps.empty()) {
     finding.fix.resize(1);
     finding.fix.insert(finding.fix.end(), steps.begin(), steps.end());
+  }
+  if (const std::string place = OwnListener(facts, told); !place.empty() && finding.fix.size() == 3) {
+    finding.headline += " in " + place;
+    finding.fix[1] =
+        "If this code runs on every rank: give each rank of a host a port of its own (a first port plus LOCAL_RANK), "
+        "or "
+        "listen on one rank of each host only. It is the program that chooses this port; MASTER_PORT is another one.";
   }
   // Below 1024 it is a service of the host, and only root may listen there.
   if (port > 0 && port < 1024)

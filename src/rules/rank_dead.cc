@@ -233,8 +233,8 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
     const std::string peer = coordinator ? "process 0" : address.empty() ? "the peer" : "the process at " + address;
     finding.fix = {"Look at what " + peer + " printed at that time, and how it ended.",
-                   "The launcher's output tells how each process ended; dmesg -T on that host shows OOM "
-                   "kills, segfaults and Xid errors.",
+                   "The launcher's output shows how each process ended; dmesg -T on the host of " + peer +
+                       " shows OOM kills, segfaults and Xid errors.",
                    "If no process ended: look at the network between the two (ibstat, ip -s link, the switch)."};
     if (daemon)
       finding.fix = {"Look at " + (address.empty() ? "the other node" : address) +
@@ -252,7 +252,10 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     finding.subjects = {subject};
     finding.fix = EndAdvice(*event);
   }
-  finding.evidence.push_back(CiteEvent(*event, lost ? "a peer's connection closed" : ProofOfEnd(*event)));
+  finding.evidence.push_back(CiteEvent(*event, !lost ? ProofOfEnd(*event)
+                                               : event->As<LostPeer>().kind == PeerKind::coordinator
+                                                   ? "the coordination service no longer answers"
+                                                   : "a peer's connection closed"));
   if (const Event* daemon = lost ? nullptr : LostDaemonAfter(facts.incident, *event)) TellLostDaemon(*daemon, finding);
   // Others of whom the same is told are no less concerned.
   for (const Event& other : facts.incident.events)

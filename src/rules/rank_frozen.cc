@@ -41,18 +41,20 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
     answer.findings.push_back(std::move(*finding));
     return answer;
   }
-  finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") + " most likely frozen: no " +
-                      (records > 0 ? "dump, no " : "") +
-                      "stack and no connection that was closed before the others timed out, while " +
-                      (records > 0 ? std::to_string(records) + (records == 1 ? " peer dumped" : " peers dumped")
-                                   : "all its peers printed theirs");
+  const bool one = finding->ranks.size() == 1;
+  finding->headline =
+      who + (one ? " is" : " are") + " most likely frozen: " + (one ? "it" : "they") +
+      (records > 0 ? " wrote no flight record, printed no stack" : " printed no stack") +
+      " and closed no connection before the others timed out, while " +
+      (records > 0 ? std::to_string(records) + (records == 1 ? " peer wrote one" : " peers wrote one")
+                   : std::to_string(facts.analyses.life.stacks) +
+                         (facts.analyses.life.stacks == 1 ? " peer printed one" : " peers printed one"));
   if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
   if (records > 0)
-    finding->evidence.push_back(CiteAbsence(who + " wrote no flight record, although " + std::to_string(records) +
-                                            (records == 1 ? " rank did" : " ranks did")));
-  finding->evidence.push_back(CiteAbsence(who + " printed no stack, although " +
-                                          std::to_string(facts.analyses.life.stacks) +
-                                          (facts.analyses.life.stacks == 1 ? " rank did" : " ranks did")));
+    finding->evidence.push_back(CiteAbsence(who + " wrote no flight record; " + std::to_string(records) +
+                                            (records == 1 ? " other rank did" : " other ranks did")));
+  finding->evidence.push_back(CiteAbsence(who + " printed no stack; " + std::to_string(facts.analyses.life.stacks) +
+                                          (facts.analyses.life.stacks == 1 ? " other rank did" : " other ranks did")));
   for (const Rank rank : finding->ranks) {
     const RankLife* life = facts.analyses.life.Of(rank);
     if (life && life->last_event)

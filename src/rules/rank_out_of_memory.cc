@@ -74,13 +74,14 @@ class MentionedMemory {
 static void TellKindOfMemory(bool gpu, Finding& finding) {
   if (gpu) {
     finding.explanation =
-        "An allocation of GPU memory failed and the framework raised an error. Its peers wait for a rank that is gone.";
+        "An allocation of GPU memory failed and the framework raised an error. Ranks that still run then wait for one "
+        "that is gone.";
     finding.prevent = {"Log torch.cuda.max_memory_allocated() of every rank, and leave room for the longest sequence."};
     return;
   }
   finding.explanation =
       "The kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message), or an "
-      "allocation failed. Its peers wait for a rank that is gone.";
+      "allocation failed. Ranks that still run then wait for one that is gone.";
   finding.prevent = {"Watch memory.current against memory.max of the job's cgroup.",
                      "Keep num_workers and prefetch_factor of data loaders small."};
   if (finding.fix.empty())
@@ -110,12 +111,15 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
     const GpuMemoryUse use = gpu ? ReadGpuMemoryUse(event.text) : GpuMemoryUse();
     // A worker of Ray's counts only the GPUs that it was given.
     const bool device = use.device >= 0 && event.pid < 0;
+    const Event* raised = gpu ? ExceptionAround(facts.incident, event) : nullptr;
+    const std::string place = raised ? RaisedPlaceWords(*raised) : "";
+    const std::string holder = MemoryHolderWords(use, device);
     finding.headline = SubjectWords(SubjectOf(facts.incident, event)) + " ran out of " +
                        (device ? "memory on GPU " + std::to_string(use.device)
                         : gpu  ? "GPU memory"
                                : "host memory") +
-                       DuringWords(during) + MemoryHolderWords(use, device) +
-                       "; the log does not say which rank it was";
+                       (place.empty() ? "" : " in " + place) + DuringWords(during) +
+                       (holder.empty() ? MemoryRequestWords(use) : holder) + "; the log does not say which rank it was";
     if (gpu)
       finding.fix = GpuMemorySteps({.during = during,
                                     .server = IsServer(facts.incident),
@@ -213,6 +217,14 @@ static std::string HostOfAll(const Incident& incident, const std::vector<Rank>& 
   return hosts.size() == 1 ? *hosts.begin() : "";
 }
 
+// The GPU has room, and the program's own limit is reached on each of them.
+static bool AllHitTheirLimit(const Case& facts, const std::vector<Rank>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+    const Event* told = facts.analyses.life.Of(rank)->cuda_oom;
+    return told && ReadGpuMemoryUse(told->text).HitsOwnLimit();
+  });
+}
+
 // Who holds the memory, where the message tells it, and what to do about it.
 static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) {
   const Event* memory = nullptr;
@@ -235,6 +247,8 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
     const std::string holder = MemoryHolderWords(memory_case.use);
     finding.headline +=
         (place.empty() ? "" : " in " + place) + (holder.empty() ? MemoryRequestWords(memory_case.use) : holder);
+  } else if (AllHitTheirLimit(facts, finding.ranks)) {
+    finding.headline += OwnLimitWords(memory_case.use);
   }
   finding.fix = GpuMemorySteps(memory_case);
   if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit())
@@ -325,7 +339,7 @@ const Rule kRankOutOfMemoryRule = {
     "message that a data loader worker was killed",
     "Host memory: the kernel or the container's memory limit killed the process (SIGKILL: it cannot write a message). "
     "GPU memory: an allocation failed and the framework raised an error. "
-    "In both cases its peers wait for a rank that is gone.",
+    "In both cases ranks that still run wait for one that is gone.",
     "Host memory: a kill counts only if the pid belongs to a rank of this job, because kernel logs also record kills "
     "in "
     "other jobs. Without the kernel log it looks like any other dead process. GPU memory: an allocation that the "

@@ -93,4 +93,20 @@ std::vector<Rank> RanksCutOff(const Case& facts) {
   return ranks;
 }
 
+std::string JoinToRefusal(const std::string& refusal, bool has_object, const std::string& raised) {
+  if (has_object) return refusal + "; " + raised;
+  return refusal + (refusal.find(": ") == std::string::npos ? ": " + raised : ". " + Capitalised(raised));
+}
+
+Rank OnlyRankWithoutError(const Case& facts, const std::vector<Rank>& raised) {
+  Rank calm;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (std::find(raised.begin(), raised.end(), rank) != raised.end()) continue;
+    const bool reports = life.exception || life.consequence || life.timeout || life.lost_peer || life.init_error;
+    if (calm.known() || reports || !life.any()) return {};
+    calm = rank;
+  }
+  return calm;
+}
+
 }  // namespace tacet

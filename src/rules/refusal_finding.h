@@ -37,4 +37,10 @@ bool IsOddOne(const Case& facts, Rank rank);
 // Ranks of whose tracebacks nothing but frames was kept: they failed as well.
 std::vector<Rank> RanksCutOff(const Case& facts);
 
+// One colon per sentence: where what was refused holds one, what was raised is a sentence of its own.
+std::string JoinToRefusal(const std::string& refusal, bool has_object, const std::string& raised);
+
+// All others raised the same, and this one reports nothing.
+Rank OnlyRankWithoutError(const Case& facts, const std::vector<Rank>& raised);
+
 }  // namespace tacet

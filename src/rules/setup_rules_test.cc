@@ -473,5 +473,24 @@ TEST(InitUnreachable, AReasonThatNoLineGivesIsNotGuessed) {
   EXPECT_NE(timed.find("no connection within 60 s"), std::string::npos) << timed;
 }
 
+TEST(PortInUse, AServerOfTheProgramHasAPortOfItsOwn) {
+  for (const bool of_setup : {false, true}) {
+    JobSketch job(2, {});
+    job.GiveOutputs();
+    Event& taken = job.Say(1, EventKind::port_in_use);
+    const SourceRef source = taken.source;
+    Event& error = job.Say(1, EventKind::exception);
+    error.source = source;
+    error.text = "[Errno 98] Address already in use";
+    auto& raised = error.Make<Raised>();
+    raised.type = "OSError";
+    raised.place = {"serve_metrics", "/srv/train.py", 31};
+    if (of_setup) raised.during = Activity::setup;
+    const Finding finding = JudgedCase(job).Only("port-in-use");
+    EXPECT_EQ(finding.headline.ends_with(" in serve_metrics (train.py:31)"), !of_setup) << finding.headline;
+    EXPECT_EQ(finding.fix[1].find("--standalone") != std::string::npos, of_setup) << finding.fix[1];
+  }
+}
+
 }  // namespace
 }  // namespace tacet

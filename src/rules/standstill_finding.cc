@@ -98,7 +98,7 @@ std::string WaitWords(const Case& facts) {
   std::string text =
       waiting.empty() ? "its peers wait" : RankWords(waiting) + (waiting.size() == 1 ? " waits" : " wait");
   text += " in " + OperationWords(facts.incident, *view.operation);
-  return failed.empty() ? text : text + ", " + RankWords(failed) + " failed with a closed connection";
+  return failed.empty() ? text : text + "; " + RankWords(failed) + " failed with a closed connection";
 }
 
 std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind, std::string_view cause) {

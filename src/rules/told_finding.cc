@@ -120,7 +120,9 @@ std::string OutputOfRank(const Incident& incident, const Event& event) {
 std::string RankOutputs(Library library) {
   if (library == Library::mpi) return "the output with the rank before each line (mpirun --tag-output, srun --label)";
   if (library == Library::paddle) return "the log of every trainer (log/workerlog.N)";
-  return "the output of each rank in a file of its own (torchrun --redirects 3, srun --output=%t.log)";
+  const bool by_torchrun = library != Library::jax && library != Library::tensorflow;
+  return std::string("the output of each ") + (by_torchrun ? "rank" : "process") + " in a file of its own (" +
+         (by_torchrun ? "torchrun --redirects 3, " : "") + "srun --output=%t.log)";
 }
 
 void AskWhichHost(const ToldEvents& told, RuleAnswer& answer) {

@@ -187,8 +187,9 @@ std::string TrainingWords(const Case& facts) {
          std::to_string(last->As<Progress>().step) + " (" + std::to_string(last->As<Progress>().rising) +
          " progress lines)" + (restarts.empty() ? "" : " after " + restarts) + "." +
          (figures.empty() ? "" : " " + figures) + (passed.empty() ? "" : " " + Capitalised(PassedWords(passed)) + ".") +
-         (survived.empty() ? ""
-                           : " " + SurvivedWords(static_cast<int64_t>(survived.size()), survived.front().words) + ".") +
+         (survived.empty()
+              ? ""
+              : " " + SurvivedWords(static_cast<int64_t>(survived.size()), FirstSurvived(facts.incident)) + ".") +
          (HasLaterErrorLine(facts.incident, *last) ? " A line after the last step is marked as an error."
                                                    : " No line after the last step reports a fault.") +
          (IsTroubleTold(facts.incident) ? "" : EndWords(facts));

@@ -48,8 +48,18 @@ Finding WatchdogFinding(const WatchdogDifference& difference, std::string_view c
     std::sort(finding.affected_ranks.begin(), finding.affected_ranks.end());
   }
   finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};
-  finding.evidence.push_back(CiteEvent(*difference.odd, PastWaitWords(difference.odd_ranks) + " in this call"));
-  finding.evidence.push_back(CiteEvent(*difference.usual, PastWaitWords(difference.usual_ranks) + " in this call"));
+  const auto waited = [&](std::vector<Rank> ranks) {
+    std::erase_if(ranks, [&](Rank rank) {
+      return std::any_of(difference.failed.begin(), difference.failed.end(),
+                         [&](const Event* one) { return one->rank == rank; });
+    });
+    return PastWaitWords(ranks) + " in this call";
+  };
+  finding.evidence.push_back(CiteEvent(*difference.odd, waited(difference.odd_ranks)));
+  finding.evidence.push_back(CiteEvent(*difference.usual, waited(difference.usual_ranks)));
+  if (!difference.failed.empty())
+    finding.evidence.push_back(CiteEvent(*difference.failed.front(),
+                                         "NCCL refused this call of " + RankWords({difference.failed.front()->rank})));
   return finding;
 }
 
@@ -74,9 +84,15 @@ void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_v
     const auto words = [&](const Event& event) { return size ? ElementWords(event) : std::string(Name(event.op)); };
     Finding finding = WatchdogFinding(difference, cause, !difference.tied);
     const std::string in = size ? " with " : " in ";
-    finding.headline = WaitWords(difference.odd_ranks) + in + (size ? "a different size" : "a different operation") +
-                       " at #" + std::to_string(difference.odd->seq) + ": " + words(*difference.odd) + " where " +
-                       WaitWords(difference.usual_ranks) + in + words(*difference.usual);
+    const auto stand = [&](const std::vector<Rank>& ranks) {
+      return difference.failed.empty() ? WaitWords(ranks) : RankWords(ranks) + " issued";
+    };
+    const std::string as = !difference.failed.empty() && !size ? " " : in;
+    finding.headline = stand(difference.odd_ranks) + (!difference.failed.empty() && size ? " a call" : "") + as +
+                       (size ? "a different size" : "a different operation") + " at #" +
+                       std::to_string(difference.odd->seq) + ": " + words(*difference.odd) + " where " +
+                       stand(difference.usual_ranks) + (!difference.failed.empty() && size ? " one" : "") + as +
+                       words(*difference.usual);
     const std::string seen = SideStackWords(facts, odd, usual);
     finding.fix = {"Find the branch that makes ranks call different things" +
                        (seen.empty() ? ": take the stack of one rank of each side (py-spy dump --pid PID), or flight "

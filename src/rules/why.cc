@@ -71,6 +71,7 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
       return CiteAbsence(
           "operations did not finish: they timed out, or were in flight for far longer than those before them");
     case Status::crash:
+      if (diagnosis.cause == "killed-by-scheduler") return by("the job was ended from outside before it was done");
       return by(end.told && end.told->kind == EventKind::nccl_warning ? "a process reports an error that ends the job"
                                                                       : "processes ended with an error or were ended");
     case Status::slow:

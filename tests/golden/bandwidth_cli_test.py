@@ -153,7 +153,7 @@ class Reading(Scratch):
         for operation in ("all_reduce", "all_gather", "sendrecv"):
             self.write(operation + ".txt", table(sweep(20, 100), operation=operation))
         text = " ".join(run(self.dir).stdout.split())
-        self.assertIn("Is this normal? all_gather, all_reduce: unknown: NCCL's log", text)
+        self.assertIn("Is this normal? Unknown for all_gather, all_reduce: NCCL's log", text)
 
     def test_a_matrix_of_one_cell_is_not_judged(self):
         text = ("nvbandwidth Version: v0.8\nBuilt from Git version: v0.8\n\nRunning host_to_device_memcpy_ce.\n"

@@ -222,6 +222,12 @@ int64_t WorldOfLine(std::string_view text) {
     int64_t world = -1;
     if (TakeNumber(number, &world) && world > 0 && (number.empty() || !IsWordPart(number[0]))) return world;
   }
+  // Paddle's launcher: "ABORT!!! Out of all 8 trainers, the trainer process with rank=[1, 6] was aborted."
+  if (const size_t at = text.find("Out of all "); at != std::string_view::npos) {
+    std::string_view number = text.substr(at + 11);
+    int64_t world = -1;
+    if (TakeNumber(number, &world) && world > 0 && number.starts_with(" trainers, ")) return world;
+  }
   return -1;
 }
 
@@ -370,7 +376,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   if (level == 0 && named.rank < 0 && !figures && harmless) out.bytes += size;
   if (level == 0 && named.rank < 0 && !figures && !counts && !FindProgress(text)) return;
   if (level != 0 || named.rank >= 0 || figures) out.bytes += size;
-  if (starred || Contains(text, "----------")) return;  // a rule between two parts
+  if (starred || harmless || Contains(text, "----------")) return;  // a rule between two parts, a remark of a library
   out.last = std::string(text.substr(0, 200));
   out.last_source = source;
 }
