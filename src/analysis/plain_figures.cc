@@ -2,29 +2,25 @@
 #include "analysis/plain_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/text_scan.h"
+
 namespace tacet {
 namespace {
 
 // Of the time of all steps: with half of it in data, the loader is what the job waits for.
 constexpr double kMostlyData = 0.5;
-// A rank whose steps have so little of it does not wait for its own loader.
-constexpr double kLittleData = 0.1;
 // So few lines show nothing, unless they tell of this many seconds.
 constexpr size_t kFewShares = 5;
 constexpr double kLongTime = 10;
-constexpr size_t kManyRanks = 4;
 // A batch so many times longer than the median is another thing than the rest.
 constexpr double kFarAbove = 10;
-// Ranks with equal shares of the work differ by some percent; one that works half as long again has more of it, or is
-// slower.
-constexpr double kFarLonger = 0.5, kGoodPart = 0.1;
-constexpr size_t kFewLongSteps = 3;
 // Below this a GPU does next to nothing, whatever model it runs; small models on many GPUs reach 10 to 20 %.
 constexpr double kLowPercent = 5;
 // NVLink within a host against one adapter of 200 Gb/s between hosts is a factor of 10: less is by design.
@@ -40,11 +36,6 @@ double MedianOf(const std::vector<const StepShare*>& steps, double StepShare::*p
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-double SumOf(const std::vector<const StepShare*>& steps, double StepShare::*part) {
-  double sum = 0;
-  for (const StepShare* step : steps) sum += step->*part;
-  return sum;
 }
 double MedianWhole(const std::vector<const StepShare*>& steps) { return MedianOf(steps, &StepShare::whole); }
 
@@ -82,7 +73,7 @@ std::vector<const StepShare*> StepsOf(const LogOutline& outline, bool with_data)
 
 // A line every 50 steps tells of all of them, as their mean or as a sample.
 double StepsSince(const StepShare& before, const StepShare& now) {
-  const bool same = now.epoch == before.epoch && before.place >= 0 && now.place > before.place;
+  const bool same = now.epoch >= 0 && now.epoch == before.epoch && before.place >= 0 && now.place > before.place;
   return same ? static_cast<double>(now.place - before.place) : 1;
 }
 
@@ -119,76 +110,6 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
     return wait;
   }
   return std::nullopt;
-}
-
-std::optional<OddLoader> FindOddLoader(const Incident& incident) {
-  struct Shares {
-    double whole = 0, data = 0;
-    size_t lines = 0;
-    const StepShare* last = nullptr;
-  };
-  std::map<int32_t, Shares> ranks;
-  for (const LogOutline& outline : incident.outlines)
-    for (const StepShare& step : outline.steps) {
-      if (step.rank < 0 || step.data < 0) continue;
-      Shares& own = ranks[step.rank];
-      own.last = &step;
-      if (own.lines++ == 0) continue;  // the first of a run is always slow
-      own.whole += step.whole;
-      own.data += step.data;
-    }
-  OddLoader found{.ranks = ranks.size()};
-  // Where one of several ranks waits and none of the others does, two steps are no accident.
-  const size_t fewest = ranks.size() >= kManyRanks ? 2 : kFewShares;
-  for (const auto& [rank, shares] : ranks) {
-    if (shares.lines < fewest || shares.whole <= 0) return std::nullopt;
-    const double share = shares.data / shares.whole;
-    if (share < kMostlyData) {
-      found.others = std::max(found.others, share);
-      continue;
-    }
-    if (found.last) return std::nullopt;
-    found.rank = rank;
-    found.share = share;
-    found.last = shares.last;
-  }
-  if (!found.last || found.ranks < 2 || found.others > kLittleData) return std::nullopt;
-  return found;
-}
-
-std::optional<OddWorker> FindOddWorker(const Incident& incident) {
-  std::map<int32_t, std::vector<const StepShare*>> ranks;
-  for (const LogOutline& outline : incident.outlines)
-    for (const StepShare& step : outline.steps)
-      if (step.rank >= 0 && step.work >= 0) ranks[step.rank].push_back(&step);
-  if (ranks.size() < 2) return std::nullopt;
-  OddWorker found{.ranks = ranks.size()};
-  const size_t fewest = ranks.size() >= kManyRanks ? 3 : kFewShares;
-  double most = 0, others = 0;  // mean work of a step, of the rank that computes longest and of the next
-  for (auto& [rank, steps] : ranks) {
-    if (steps.size() < fewest) return std::nullopt;
-    steps.erase(steps.begin());  // the first of a run is always slow
-    const double mean = SumOf(steps, &StepShare::work) / static_cast<double>(steps.size());
-    others = std::max(others, std::min(mean, most));
-    if (mean > most) most = mean, found.rank = rank;
-  }
-  if (found.rank < 0) return std::nullopt;
-  const std::vector<const StepShare*>& own = ranks[found.rank];
-  // What it computes longer is what the others wait: a good part of the time, or it costs nothing.
-  const double longer = most - others, whole = SumOf(own, &StepShare::whole) / static_cast<double>(own.size());
-  if (longer < kFarLonger * others || longer < kGoodPart * whole) return std::nullopt;
-  std::vector<const StepShare*> late;
-  for (const StepShare* step : own)
-    if (step->work > 2 * others) late.push_back(step);
-  // A single pause is a checkpoint or an evaluation.
-  if (late.size() < std::min(kFewLongSteps, own.size())) return std::nullopt;
-  found.others = others;
-  found.work = MedianOf(late, &StepShare::work);
-  found.whole = MedianWhole(late);
-  found.long_steps = late.size();
-  found.steps = own.size();
-  found.last = late.back();
-  return found;
 }
 
 namespace {
@@ -229,35 +150,66 @@ std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident) {
   return std::nullopt;
 }
 
+namespace {
+
+// Numbers that differ in the last digit that is printed, or by the order of a sum, are one value; digests must be equal.
+bool IsSameValue(std::string_view one, std::string_view other, double tolerance) {
+  if (one == other) return true;
+  double a = 0, b = 0;
+  if (!IsWholeNumber(one, &a) || !IsWholeNumber(other, &b)) return false;
+  const size_t point = one.find('.');
+  const double digits = point == std::string_view::npos ? 0 : static_cast<double>(one.size() - point - 1);
+  const double last_digit = point == std::string_view::npos ? 0 : 1.5 * std::pow(10, -digits);
+  return std::fabs(a - b) <= std::max(last_digit, tolerance * std::max(std::fabs(a), std::fabs(b)));
+}
+
+// Those with the same value, the larger side first.
+std::vector<std::vector<const RankValue*>> SidesOf(const ValuesOfStep& step, double tolerance) {
+  std::vector<std::vector<const RankValue*>> sides;
+  for (const auto& [rank, value] : step) {
+    const auto same = std::find_if(sides.begin(), sides.end(), [&](const auto& side) {
+      return IsSameValue(side.front()->value, value->value, tolerance);
+    });
+    if (same == sides.end())
+      sides.push_back({value});
+    else
+      same->push_back(value);
+  }
+  std::stable_sort(sides.begin(), sides.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return sides;
+}
+
+}  // namespace
+
 std::optional<DriftedReplica> FindDriftedReplica(const Incident& incident) {
-  constexpr size_t kFewSteps = 2;
+  constexpr size_t kFewSteps = 2, kFewAgreedOfTwo = 2;
   DriftedReplica found;
   const ValuesOfStep* before = nullptr;
+  size_t agreed = 0;
   for (const ValuesOfStep& step : ValuesByStep(incident, false)) {
-    if (step.size() < 3) continue;
-    std::map<std::string_view, std::vector<const RankValue*>> by_value;
-    for (const auto& [rank, value] : step) by_value[value->value].push_back(value);
-    if (by_value.size() == 1) {
+    if (step.size() < 2) continue;
+    const auto sides = SidesOf(step, incident.patience.replica_tolerance);
+    if (sides.size() == 1) {
       if (found.odd) return std::nullopt;  // they agree again
       before = &step;
+      ++agreed;
       continue;
     }
-    if (by_value.size() != 2 || !before) return std::nullopt;
-    auto few = by_value.begin(), many = std::next(few);
-    if (few->second.size() > many->second.size()) std::swap(few, many);
-    const RankValue* odd = few->second.front();
-    if (few->second.size() != 1 || (found.odd && found.odd->rank != odd->rank)) return std::nullopt;
+    if (sides.size() != 2 || !before || sides.back().size() != 1) return std::nullopt;
+    const RankValue* odd = sides.back().front();
+    if (found.odd && found.odd->rank != odd->rank) return std::nullopt;
     if (!found.odd) {
       const auto earlier = before->find(odd->rank);
       if (earlier == before->end()) return std::nullopt;
       found.odd = odd;
-      found.usual = many->second.front();
+      found.usual = sides.front().front();
       found.agreed = earlier->second;
     }
     found.ranks = std::max(found.ranks, step.size());
     ++found.steps;
   }
-  return found.odd && found.steps >= kFewSteps ? std::optional(found) : std::nullopt;
+  if (!found.odd || found.steps < kFewSteps) return std::nullopt;
+  return found.which() || agreed >= kFewAgreedOfTwo ? std::optional(found) : std::nullopt;
 }
 
 std::optional<SlowFirstBatches> FindSlowFirstBatches(const Incident& incident) {

@@ -22,27 +22,6 @@ struct DataWait {
 };
 std::optional<DataWait> FindDataWait(const Incident& incident);
 
-// One rank's steps are mostly data, and nobody else's: all others wait for it.
-struct OddLoader {
-  int32_t rank = -1;
-  double share = 0, others = 0;  // of the time of its steps; of the others' the greatest
-  size_t ranks = 0;
-  const StepShare* last = nullptr;  // of that rank
-};
-std::optional<OddLoader> FindOddLoader(const Incident& incident);
-
-// One rank computes far longer than any other, step after step: all others wait for it.
-struct OddWorker {
-  int32_t rank = -1;
-  double work = 0, others = 0;  // seconds: the median of its long steps; of a step of the others, the greatest mean
-  double whole = 0;             // seconds of such a step
-  size_t long_steps = 0, steps = 0;  // in how many of its steps it computes so long
-  size_t ranks = 0;
-  const StepShare* last = nullptr;  // the last long step of that rank
-  bool persistent() const { return long_steps * 2 > steps; }
-};
-std::optional<OddWorker> FindOddWorker(const Incident& incident);
-
 // One rank's loss was NaN or infinite at a step at which the others' was finite, and theirs followed.
 struct FirstNonFinite {
   const RankValue* first = nullptr;
@@ -50,11 +29,12 @@ struct FirstNonFinite {
 };
 std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident);
 
-// The parameters of all ranks had one checksum, until one rank's became another, and stayed so.
+// The parameters of all ranks had one norm or checksum, until one rank's became another, and stayed so.
 struct DriftedReplica {
   const RankValue *odd = nullptr, *usual = nullptr;  // at the first step at which they differ
   const RankValue* agreed = nullptr;                 // of the odd one, at the last step before that
   size_t ranks = 0, steps = 0;                       // compared; at which they differ
+  bool which() const { return ranks > 2; }           // of two, nobody knows which one is right
 };
 std::optional<DriftedReplica> FindDriftedReplica(const Incident& incident);
 

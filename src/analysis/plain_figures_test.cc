@@ -25,67 +25,6 @@ TEST(PlainFiguresJudged, TheFirstBatchOfEachEpoch) {
   EXPECT_FALSE(FindSlowFirstBatches(WithSteps({{1, 0, 40, -1, {}}, {1, 9, 0.4, -1, {}}, {2, 0, 0.5, -1, {}}})));
 }
 
-std::vector<StepShare> StepsOfRanks(std::vector<double> data) {
-  std::vector<StepShare> steps;
-  for (int step = 0; step < 6; ++step)
-    for (size_t rank = 0; rank < data.size(); ++rank)
-      steps.push_back({-1, -1, 0.7, data[rank], {}, static_cast<int32_t>(rank)});
-  return steps;
-}
-
-TEST(PlainFiguresJudged, OneRankThatLoadsWhileTheOthersWait) {
-  const Incident odd = WithSteps(StepsOfRanks({0.01, 0.0, 0.6, 0.02}));
-  const auto loader = FindOddLoader(odd);
-  ASSERT_TRUE(loader);
-  EXPECT_EQ(loader->rank, 2);
-  EXPECT_NEAR(loader->share, 0.86, 0.01);
-  EXPECT_NEAR(loader->others, 0.03, 0.01);
-  EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.6, 0.6, 0.6, 0.6})))) << "all load slowly";
-  EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.2, 0.3, 0.4, 0.2})))) << "nobody stands out";
-  EXPECT_FALSE(FindOddLoader(WithSteps(StepsOfRanks({0.6})))) << "nobody to compare with";
-}
-
-std::vector<StepShare> WorkOfRanks(std::vector<double> work, double whole = 0.7) {
-  std::vector<StepShare> steps;
-  for (int step = 0; step < 6; ++step)
-    for (size_t rank = 0; rank < work.size(); ++rank)
-      steps.push_back({-1, -1, whole, -1, {}, static_cast<int32_t>(rank), step == 0 ? 5 * whole : work[rank]});
-  return steps;
-}
-
-TEST(PlainFiguresJudged, OneRankThatComputesWhileTheOthersWait) {
-  const Incident odd = WithSteps(WorkOfRanks({0.01, 0.5, 0.02, 0.1}));
-  const auto worker = FindOddWorker(odd);
-  ASSERT_TRUE(worker);
-  EXPECT_EQ(worker->rank, 1);
-  EXPECT_DOUBLE_EQ(worker->work, 0.5);
-  EXPECT_DOUBLE_EQ(worker->others, 0.1);
-  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5, 0.55, 0.6, 0.5})))) << "some percent more";
-  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5, 0.01, 0.5, 0.02})))) << "two alike";
-  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.001, 0.03, 0.001, 0.002})))) << "little of the step";
-  EXPECT_FALSE(FindOddWorker(WithSteps(WorkOfRanks({0.5})))) << "nobody to compare with";
-}
-
-TEST(PlainFiguresJudged, OneRankThatComputesLongNowAndThen) {
-  const auto steps = [](int every) {
-    std::vector<StepShare> all;
-    for (int step = 0; step < 24; ++step)
-      for (int32_t rank = 0; rank < 4; ++rank) {
-        const double work = rank == 2 && step > 0 && step % every == 0 ? 0.9 : 0.005;
-        all.push_back({-1, -1, work + 0.1, -1, {}, rank, work});
-      }
-    return all;
-  };
-  const Incident often = WithSteps(steps(6)), once = WithSteps(steps(23));
-  const auto worker = FindOddWorker(often);
-  ASSERT_TRUE(worker);
-  EXPECT_EQ(worker->rank, 2);
-  EXPECT_EQ(worker->long_steps, 3u);
-  EXPECT_EQ(worker->steps, 23u);
-  EXPECT_FALSE(worker->persistent());
-  EXPECT_FALSE(FindOddWorker(once)) << "a checkpoint";
-}
-
 // One line per rank and step: the values as they are printed.
 Incident WithValues(bool losses, const std::vector<std::vector<std::string>>& steps) {
   Incident incident;
@@ -122,7 +61,12 @@ TEST(PlainFiguresJudged, ParametersOfOneRankThatPart) {
   EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1", "1"}, {"2", "2", "3"}, {"4", "4", "4"}})))
       << "they agree again";
   EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1", "1"}, {"2", "2", "3"}}))) << "one step shows little";
-  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1"}, {"2", "3"}, {"2", "3"}}))) << "of two, which is it?";
+  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1.0", "1.0", "1.0"}, {"2.31", "2.31", "2.30"}, {"3.41", "3.41", "3.40"}})))
+      << "rounded";
+  const auto two = FindDriftedReplica(WithValues(false, {{"1", "1"}, {"2", "2"}, {"3", "4"}, {"5", "7"}}));
+  ASSERT_TRUE(two);
+  EXPECT_FALSE(two->which()) << "of two, which is it?";
+  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"0", "0"}, {"2", "3"}, {"2", "3"}}))) << "equal at the start only";
 }
 
 TEST(PlainFiguresJudged, AFewLinesThatStandForManySteps) {

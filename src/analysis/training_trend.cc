@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,11 +43,60 @@ std::optional<NonFiniteTraining> FindReports(const Incident& incident, bool of_l
     ++found.processes;
   }
   if (found.processes < 2) return std::nullopt;
+  found.last = found.record->source;
   for (const TrainingRecord& record : incident.training)
     if (record.loss.lines > record.loss.run && record.loss.run == 0 && record.source.file == last->run_source.file &&
         record.source.line > last->run_source.line)
       return std::nullopt;
   return found;
+}
+
+// Only the last stage of a pipeline has a loss: what others print in its place never was a number.
+bool IsNobodys(const Incident& incident, const TrainingValue& loss) {
+  return loss.run == loss.lines && std::any_of(incident.training.begin(), incident.training.end(),
+                                               [](const TrainingRecord& other) {
+                                                 return other.loss.lines > other.loss.run + 1 && other.loss.run == 0;
+                                               });
+}
+
+// It was a number for some lines, and is none any more.
+bool IsLostFigure(const FigureSeries& figure, const Patience& patience) {
+  const TrainingValue& value = figure.value;
+  return value.run >= patience.lost_lines && value.lines - value.run >= patience.lines_before_lost;
+}
+
+bool IsFiniteLoss(const FigureSeries& figure) {
+  return figure.kind == FigureSeries::Kind::loss && !figure.held_out && figure.value.run == 0 &&
+         figure.value.lines > 1;
+}
+
+// Figures of tables and of other lists, as programs print them beside the number of the step. A part of the loss that
+// is not finite, or a metric, harms nothing while the loss itself is.
+std::optional<NonFiniteTraining> FindLostFigure(const Incident& incident) {
+  for (const LogOutline& outline : incident.outlines) {
+    std::vector<const FigureSeries*> lost;
+    std::set<int32_t> learns;  // ranks with a loss that is finite to the end
+    for (const FigureSeries& figure : outline.series) {
+      if (IsFiniteLoss(figure)) learns.insert(figure.rank);
+      if (IsLostFigure(figure, incident.patience)) lost.push_back(&figure);
+    }
+    std::erase_if(lost, [&](const FigureSeries* figure) { return learns.contains(figure->rank); });
+    const auto by_kind = [](const FigureSeries* a, const FigureSeries* b) {
+      const auto order = [](const FigureSeries& one) {
+        return one.kind == FigureSeries::Kind::loss ? (one.held_out ? 1 : 0)
+               : one.kind == FigureSeries::Kind::gradient ? 2 : 3;
+      };
+      return std::pair(order(*a), a->value.run_source.line) < std::pair(order(*b), b->value.run_source.line);
+    };
+    std::stable_sort(lost.begin(), lost.end(), by_kind);
+    // One figure without a known meaning may be a metric that is not defined any more.
+    if (lost.empty() || (lost.front()->kind == FigureSeries::Kind::other && lost.size() < 2)) continue;
+    const FigureSeries& first = *lost.front();
+    std::set<std::string_view> names;
+    for (const FigureSeries* figure : lost) names.insert(figure->name);
+    return NonFiniteTraining{nullptr, &first.value, first.name, 1, first.last, names.size() - 1};
+  }
+  return std::nullopt;
 }
 
 const StepTime* MiddleStep(std::vector<const StepTime*> times) {
@@ -176,15 +227,17 @@ std::optional<SlowingSteps> SlowingInTrace(const Timeline& timeline, const Patie
 
 std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident) {
   for (const TrainingRecord& record : incident.training) {
-    if (IsLost(record.loss, true)) return NonFiniteTraining{&record, &record.loss, "loss"};
-    if (IsLost(record.gradient, false)) return NonFiniteTraining{&record, &record.gradient, "gradient norm"};
+    if (IsLost(record.loss, true) && !IsNobodys(incident, record.loss))
+      return NonFiniteTraining{&record, &record.loss, "loss", 1, record.source};
+    if (IsLost(record.gradient, false))
+      return NonFiniteTraining{&record, &record.gradient, "gradient norm", 1, record.source};
     if (record.scale.drops >= kDropsInARow && record.scale.to < kLowScale)
       return NonFiniteTraining{&record, nullptr, ""};
     if (IsAtFloor(record.scale)) return NonFiniteTraining{&record, nullptr, ""};
   }
   for (const bool of_loss : {true, false})
     if (auto found = FindReports(incident, of_loss)) return found;
-  return std::nullopt;
+  return FindLostFigure(incident);
 }
 
 std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident) {

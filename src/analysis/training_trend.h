@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "model/incident.h"
 
@@ -12,10 +12,12 @@ namespace tacet {
 // A job whose numbers are no longer finite. One NaN that finite values follow is none: mixed precision tries scales
 // that overflow, and skips those steps.
 struct NonFiniteTraining {
-  const TrainingRecord* record = nullptr;
-  const TrainingValue* value = nullptr;  // null: no step gives finite gradients, the scale of the loss tells it
-  std::string_view name;                 // "loss", "gradient norm"
-  size_t processes = 1;                  // that report it
+  const TrainingRecord* record = nullptr;  // null: a table or another list of figures tells it
+  const TrainingValue* value = nullptr;    // null: no step gives finite gradients, the scale of the loss tells it
+  std::string name;                        // "loss", "gradient norm", or what the program calls it
+  size_t processes = 1;                    // that report it
+  SourceRef last;                          // the last line that tells such values
+  size_t others = 0;                       // other figures that are not finite since then
 };
 std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident);
 

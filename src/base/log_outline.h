@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/source_ref.h"
+#include "base/training_record.h"
 
 namespace tacet {
 
@@ -48,6 +49,9 @@ struct StepShare {
   SourceRef source;
   int32_t rank = -1;  // whose step it is, where the line says so
   double work = -1;   // seconds of it in which this rank itself computes; -1: not told
+  double shared = -1;  // seconds of its work in which it may wait for others too, where no wait is told beside it
+  double wait = -1;    // seconds in which it communicates or waits for others; -1: not told
+  int32_t stage = -1;  // of a pipeline, where the line says so
 };
 
 // "[rank 2] step=28 param_checksum=159.99": a figure of one rank at one step, as it is printed.
@@ -57,6 +61,17 @@ struct RankValue {
   std::string at;        // "step 28", "epoch 0.47"
   std::string value;     // small letters: "159.99", "nan"
   SourceRef source;
+};
+
+// One figure that a program prints again and again, as one rank prints it: "d_loss", "grad_norm", "reward".
+struct FigureSeries {
+  enum class Kind : uint8_t { other, loss, gradient };
+  Kind kind = Kind::other;
+  int32_t rank = -1;
+  std::string name;
+  bool held_out = false;  // of validation
+  TrainingValue value;
+  SourceRef last;  // the last line that tells it
 };
 
 // "AllReduce: [[0, 1, 2, 3]] Bytes: 2.00000 GB Time: 0.01404 s Bandwidth: 213.68 GB/s"
@@ -131,8 +146,10 @@ struct LogOutline {
   std::string ended_well;  // a line tells of an end with exit code 0
   SourceRef ended_source;
   std::string says_done;  // the last line says that the work is done: "training finished"
+  bool local_labels = false;  // ranks of figures are those of torchrun's labels, which count within a node
   std::vector<StepShare> steps;
   std::vector<RankValue> values;
+  std::vector<FigureSeries> series;
   std::vector<GroupRate> rates;
   std::vector<PairRate> pairs;
   std::vector<Utilization> utilizations;

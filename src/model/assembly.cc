@@ -163,6 +163,8 @@ class JobBuilder {
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;
       for (RankValue& one : outline.values) one.source.file = file;
+      for (FigureSeries& one : outline.series) one.last.file = one.value.run_source.file = file;
+      GiveRank(outline, processes);
       for (GroupRate& one : outline.rates) one.source.file = file;
       for (PairRate& one : outline.pairs) one.source.file = file;
       for (Utilization& one : outline.utilizations) one.source.file = file;
@@ -320,6 +322,19 @@ class JobBuilder {
       attempt.insert(one.pid);
     }
     return std::max(most, attempt.size());
+  }
+
+  // What the lines of a file do not tell, its name may: "worker.2.out".
+  void GiveRank(LogOutline& outline, const std::vector<uint32_t>& processes) const {
+    if (processes.size() != 1) return;
+    const Process& process = incident_.processes[processes[0]];
+    if (!process.rank.known() || process.rank_clue != RankClue::file_name) return;
+    for (StepShare& one : outline.steps)
+      if (one.rank < 0) one.rank = process.rank.value;
+    for (RankValue& one : outline.values)
+      if (one.rank < 0) one.rank = process.rank.value;
+    for (FigureSeries& one : outline.series)
+      if (one.rank < 0) one.rank = process.rank.value;
   }
 
   // A launcher names the processes that it closes, and those that failed before: each of them was a rank.

@@ -69,6 +69,21 @@ struct Patience {
   // Slower for good: the last third takes so many times as long as the first half.
   double slower_steps = 2;  // guess
 
+  // By the times that a job prints: a rank's own part of the step is this much longer than that of any other rank.
+  // Ranks with equal shares of the work differ by some percent; a node with other clocks by 20 % ...
+  double printed_longer = 0.5;  // measured
+  // ... and a stage of a pipeline than that of any other stage: embedding and loss make the first and the last one
+  // longer by up to a half.
+  double printed_stage_longer = 1;  // guess
+  // What it takes longer is this part of its step: less costs little, whatever the ratio.
+  double printed_share = 0.1;  // guess
+  // Lines on end, up to the last, in which a printed figure is not finite: scalers and empty batches give one or two ...
+  int64_t lost_lines = 3;  // guess
+  // ... after so many lines with a number: a value that never was one is not there yet, or nobody's.
+  int64_t lines_before_lost = 2;  // guess
+  // Replicas' norms that differ by less are one value, rounded or summed in another order.
+  double replica_tolerance = 2e-6;  // measured: float32 sums in another order
+
   // A rank this many operations behind all others is not merely late.
   size_t far_behind = 64;  // measured
   // Missing files of at most one in so many ranks are suspicious; of more, they were probably not collected.

@@ -3,7 +3,9 @@
 #include <cstdio>
 
 #include "analysis/plain_figures.h"
+#include "analysis/printed_steps.h"
 #include "rules/rule.h"
+#include "rules/straggler_finding.h"
 #include "rules/told_finding.h"
 
 namespace tacet {
@@ -72,35 +74,12 @@ Finding DataWaitFinding(const DataWait& wait) {
   return finding;
 }
 
-Finding OddLoaderFinding(const OddLoader& odd, bool one_host) {
-  Finding finding;
-  finding.confidence = Confidence::likely;
-  finding.ranks = {Rank{odd.rank}};
-  char share[64];
-  std::snprintf(share, sizeof share, "%.0f %%", odd.share * 100);
-  char others[64];
-  std::snprintf(others, sizeof others, odd.others < 0.01 ? "less than 1 %%" : "at most %.0f %%", odd.others * 100);
-  finding.headline = "Rank " + std::to_string(odd.rank) + " spends " + share +
-                     " of its step time loading data, each of the others " + others + ": they wait for it";
-  finding.evidence.push_back({odd.last->source, "",
-                              "the last step of this rank: " + TimeFigure(odd.last->data) + " of " +
-                                  TimeFigure(odd.last->whole) + " went into loading data"});
-  finding.fix = {
-      one_host
-          ? "Compare this rank's share of the data with those of the others: larger or more files, another file "
-            "system, more work per sample. All ranks are on one host, so a busy host would slow all of them; its "
-            "own CPU cores may be fewer (taskset -cp PID)."
-          : "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its "
-            "files may be larger, its disk slow, its CPU cores few, or its host busy, if the others run elsewhere.",
-      "Take stacks of its loader's workers during such a load (py-spy dump --pid PID)."};
-  return finding;
-}
-
 RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
-  if (const auto odd = FindOddLoader(facts.incident)) {
-    finding = OddLoaderFinding(*odd, NodesOf(facts.incident) == 1);
+  if (const auto odd = FindPrintedLaggard(facts.incident); odd && odd->part == PrintedLaggard::Part::data) {
+    TellPrintedStraggler(facts, "data-loading-slow", answer);
+    return answer;
   } else if (const auto wait = FindDataWait(facts.incident)) {
     finding = DataWaitFinding(*wait);
   } else if (const auto first = FindSlowFirstBatches(facts.incident)) {

@@ -56,12 +56,13 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
   finding.status = Status::corrupt;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  finding.ranks = {rank};
+  if (drift->which()) finding.ranks = {rank};
+  else finding.confidence = Confidence::likely;
   finding.headline = "the parameters of " + RankWords({rank}) + " differ from those of the other " +
-                     std::to_string(drift->ranks - 1) + " ranks since " + drift->odd->at +
-                     ", by the checksums that the job prints (" + drift->odd->value + " against " +
+ (drift->which() ? std::to_string(drift->ranks - 1) + " ranks" : "rank") + " since " +
+                     drift->odd->at + ", by the norms or checksums that the job prints (" + drift->odd->value + " against " +
                      drift->usual->value + "); at " + drift->agreed->at + " all were equal";
-  finding.evidence.push_back({drift->odd->source, "", "the first checksum that differs"});
+  finding.evidence.push_back({drift->odd->source, "", "the first value that differs"});
   finding.evidence.push_back({drift->usual->source, "", "that of the others at the same step"});
   finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
   finding.fix = {

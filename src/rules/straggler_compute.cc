@@ -143,7 +143,7 @@ static RuleAnswer JudgeStragglerCompute(const Case& facts) {
   RuleAnswer answer = JudgeStragglers(facts, IsStragglerCompute, "straggler-compute", "its GPU work takes longer",
                                       "their GPU work takes longer");
   if (answer.findings.empty()) TellReported(facts, answer);
-  if (answer.findings.empty()) TellPrintedStraggler(facts, false, answer);
+  if (answer.findings.empty()) TellPrintedStraggler(facts, "straggler-compute", answer);
   if (answer.findings.empty()) TellThrottled(facts, answer);
   if (answer.findings.empty() && facts.analyses.end.kind == JobEnding::open) TellHot(facts, answer);
   return answer;

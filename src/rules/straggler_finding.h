@@ -10,8 +10,8 @@ namespace tacet {
 RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&), std::string_view cause,
                            std::string_view why, std::string_view why_many);
 
-// The program itself prints how long each rank computes: one that does so far longer than the others, in most of its
-// steps or now and then.
-void TellPrintedStraggler(const Case& facts, bool now_and_then, RuleAnswer& answer);
+// The program itself prints how the time of each rank's steps is shared out: one rank, or one stage, does its part far
+// longer than the others, in most of its steps or now and then. Told by the rule of this cause alone.
+void TellPrintedStraggler(const Case& facts, std::string_view cause, RuleAnswer& answer);
 
 }  // namespace tacet

@@ -10,7 +10,7 @@ static bool IsStragglerIntermittent(const Straggler& straggler) {
 static RuleAnswer JudgeStragglerIntermittent(const Case& facts) {
   RuleAnswer answer = JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent",
                                       "it stalls now and then", "they stall now and then");
-  if (answer.findings.empty()) TellPrintedStraggler(facts, true, answer);
+  if (answer.findings.empty()) TellPrintedStraggler(facts, "straggler-intermittent", answer);
   return answer;
 }
 

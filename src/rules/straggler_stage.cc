@@ -8,8 +8,11 @@ static bool IsStragglerStage(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerStage(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerStage, "straggler-stage", "its pipeline stage has more work than the others",
-                         "their pipeline stage has more work than the others");
+  RuleAnswer answer =
+      JudgeStragglers(facts, IsStragglerStage, "straggler-stage", "its pipeline stage has more work than the others",
+                      "their pipeline stage has more work than the others");
+  if (answer.findings.empty()) TellPrintedStraggler(facts, "straggler-stage", answer);
+  return answer;
 }
 
 extern const Rule kStragglerStageRule;

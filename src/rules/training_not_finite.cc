@@ -67,7 +67,7 @@ Finding ScaleFinding(const TrainingRecord& record) {
 
 Finding ValueFinding(const NonFiniteTraining& found) {
   const TrainingValue& value = *found.value;
-  const std::string name(found.name);
+  const std::string& name = found.name;
   Finding finding;
   finding.confidence = value.run >= 3   ? Confidence::certain
                        : value.run == 2 ? Confidence::likely
@@ -103,9 +103,12 @@ Finding ValueFinding(const NonFiniteTraining& found) {
         std::to_string(value.run) + " lines); before that it was " + FigureWords(value.last) +
         (value.finite_step >= 0 && value.finite_step != value.run_step ? " at step " + std::to_string(value.finite_step)
                                                                        : "");
+  if (found.others > 0)
+    finding.headline += "; " + std::to_string(found.others) +
+                        (found.others == 1 ? " other figure is" : " other figures are") + " not finite either";
   finding.evidence.push_back({value.run_source, name + " " + value.word, "the first line with such a value"});
-  if (found.record->source.line > 0 && found.record->source.offset != value.run_source.offset)
-    finding.evidence.push_back({found.record->source, "", "the last line of progress"});
+  if (found.last.line > 0 && found.last.offset != value.run_source.offset)
+    finding.evidence.push_back({found.last, "", "the last line of progress"});
   return finding;
 }
 
@@ -206,7 +209,7 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
   for (const TrainingRecord& record : facts.incident.training)
     for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
       if (value->run > 0 && finding.evidence.empty()) {
-        finding = ValueFinding({&record, value, name});
+        finding = ValueFinding({&record, value, name, 1, record.source});
         finding.cause = "training-not-finite";
         finding.status = Status::corrupt;
         finding.severity = Severity::warning;

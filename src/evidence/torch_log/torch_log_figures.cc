@@ -43,106 +43,6 @@ std::optional<NamedFigure> FigureBehind(std::string_view low, std::string_view n
   return std::nullopt;
 }
 
-// The word behind a figure: "ms" of "12 ms,".
-std::string_view UnitOf(const NamedFigure& figure) {
-  std::string_view unit = figure.behind;
-  SkipBlanks(unit);
-  size_t size = 0;
-  while (size < unit.size() && IsNamePart(unit[size])) ++size;
-  return unit.substr(0, size);
-}
-
-// A time in seconds, -1 where there is none.
-double SecondsBehind(std::string_view low, std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) {
-    const auto found = FigureBehind(low, name);
-    if (!found) continue;
-    const std::string_view unit = UnitOf(*found);
-    const bool glued = !found->behind.empty() && IsNamePart(found->behind[0]);
-    if (unit == "ms" || unit == "msec") return found->value / 1e3;
-    if (unit == "us") return found->value / 1e6;
-    if (glued && unit != "s" && unit != "sec" && unit != "secs" && unit != "seconds") continue;
-    return found->value;
-  }
-  return -1;
-}
-
-// "step 12 loss 2.5 step 0.706 s": the one with a unit of time is how long it took.
-double SecondsOfStep(std::string_view low) {
-  for (const std::string_view name : {"step", "iteration", "iter", "batch", "total"}) {
-    for (size_t at = low.find(name); at != std::string_view::npos; at = low.find(name, at + 1)) {
-      const auto found = FigureBehind(low, name, at);
-      if (!found) break;
-      at = static_cast<size_t>(found->behind.data() - low.data()) - 1;
-      const std::string_view unit = UnitOf(*found);
-      if (unit == "ms") return found->value / 1e3;
-      if (unit == "s" || unit == "sec" || unit == "seconds") return found->value;
-    }
-  }
-  return -1;
-}
-
-// "rank 2 step 12", "[rank=2]"; a local rank is another thing.
-int32_t RankIn(std::string_view low) {
-  if (auto tag = After(low, "[rank"))
-    if (int32_t rank = -1; TakeNumber(*tag, &rank) && rank >= 0 && tag->starts_with("]")) return rank;
-  const auto found = FigureBehind(low, "rank");
-  if (!found || found->value < 0 || found->value > 1e6 || found->value != static_cast<int32_t>(found->value)) return -1;
-  const std::string_view before = low.substr(0, low.find("rank"));
-  return before.ends_with("local ") || before.ends_with("local-") ? -1 : static_cast<int32_t>(found->value);
-}
-
-// "Epoch: [1][24/25]", "Epoch [1][50/1000]", "Epoch 00001 | Batch 020"
-void FindPlace(std::string_view low, StepShare& step) {
-  const auto behind = After(low, "epoch");
-  if (!behind) return;
-  std::string_view rest = *behind;
-  TakeLiteral(rest, "(train)");  // MMEngine
-  for (size_t marks = 0; marks < 4 && !rest.empty() && (rest[0] == ':' || rest[0] == ' ' || rest[0] == '['); ++marks)
-    rest.remove_prefix(1);
-  if (!TakeNumber(rest, &step.epoch)) return;
-  TakeLiteral(rest, "]");
-  if (TakeLiteral(rest, "[") || TakeLiteral(rest, " [")) {
-    SkipBlanks(rest);
-    int64_t place = -1;
-    if (TakeNumber(rest, &place)) step.place = place;
-    return;
-  }
-  for (const std::string_view name : {"batch", "step", "iteration", "iter"})
-    if (const auto place = FigureBehind(rest, name); place && step.place < 0)
-      step.place = static_cast<int64_t>(place->value);
-}
-
-bool ReadStep(std::string_view low, const SourceRef& source, LogOutline& out) {
-  if (!ContainsAny(low, {"time", "data", "compute"})) return false;
-  if (ContainsAny(low, {"epoch(val)", "epoch(test)", "iter(val)", "iter(test)"}))
-    return false;  // MMEngine's evaluation
-  StepShare step;
-  step.source = source;
-  step.data = SecondsBehind(low, {"load_data_time", "data_load_time", "data_loading_time", "data_time", "data time",
-                                  "data_loading", "data loading", "dataloader_time", "data_wait", "data"});
-  step.whole = SecondsBehind(low, {"step_time", "step time", "iter_time", "iteration time", "batch_time", "time"});
-  if (step.data >= 0 && step.whole < 0) step.whole = SecondsOfStep(low);
-  step.work = SecondsBehind(low, {"compute_time", "compute time", "compute"});
-  if (step.data >= 0 || step.work >= 0) step.rank = RankIn(low);
-  // A step that is told beside its data does not hold it.
-  const double beside = SecondsBehind(low, {"train_step_time", "train_time", "compute_time"});
-  FindPlace(low, step);
-  const double wait = SecondsBehind(low, {"sync_time", "sync", "wait_time", "wait", "comm_time", "comm", "barrier"});
-  // "rank 2 step 12 compute 0.32 s sync 0.01 s": the parts make the whole.
-  if (step.work >= 0 && step.rank >= 0 && (wait >= 0 || step.data < 0) && step.whole < 0)
-    step.whole = std::max(step.data, 0.0) + step.work + std::max(wait, 0.0);
-  else if (step.data >= 0 && beside >= 0)
-    step.whole = step.data + beside;
-  else if (step.data > step.whole && step.whole >= 0)
-    step.whole += step.data;
-  const bool placed = step.epoch >= 0 && step.place >= 0;
-  const bool of_rank = step.work >= 0 && step.rank >= 0;
-  if (step.whole <= 0 || (step.data < 0 && !placed && !of_rank) || out.steps.size() >= kMostFigures) return false;
-  out.steps.push_back(step);
-  return true;
-}
-
 // A rate in GB/s; 0: there is none.
 double RateIn(std::string_view low) {
   struct RateUnit {
@@ -265,8 +165,7 @@ bool ReadFigures(std::string_view text, const SourceRef& source, LogOutline& out
   if (ReadUtilization(low, source, out)) return true;
   const bool rated = Contains(text, "B/s") || Contains(text, "b/s") || Contains(text, "bps") || Contains(text, "Bps") ||
                      Contains(text, "bit/s");
-  if (rated) return ReadGroupRate(text, low, source, out) || ReadPairs(text, source, out);
-  return ReadStep(low, source, out);
+  return rated && (ReadGroupRate(text, low, source, out) || ReadPairs(text, source, out));
 }
 
 void FinishFigures(LogOutline& out) {

@@ -7,9 +7,7 @@
 
 namespace tacet {
 
-// Takes the times and rates out of one line of a job or of whoever tells of it:
-//   Epoch: [1][24/25] Time 0.331 (21.090) Data 0.213 (20.799) Loss 2.31 (2.40)
-//   load_data_time: 19.5802, train_step_time: 0.688
+// Takes the rates out of one line of a job or of whoever tells of it:
 //   AllReduce: [[0, 1, 2, 3]] Bytes: 2.00000 GB Time: 0.01404 s Bandwidth: 213.68 GB/s
 //   Training Model Floating Point Utilization: 0.84%
 // Says whether there were any.

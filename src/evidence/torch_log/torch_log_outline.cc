@@ -14,8 +14,7 @@
 #include "evidence/torch_log/torch_log_milestones.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
-#include "evidence/torch_log/torch_log_rank_table.h"
-#include "evidence/torch_log/torch_log_rank_values.h"
+#include "evidence/torch_log/torch_log_step_figures.h"
 
 namespace tacet {
 namespace {
@@ -276,24 +275,25 @@ std::string_view WithoutQuotes(std::string_view line) {
 struct Looks {
   LogOutline outline;
   MilestoneReader milestones;
-  RankTableReader tables;
+  FigureReader figures;
   CountingLines counting;
   uint64_t counted_bytes = 0;  // of tables and counting lines, which nothing else reads
   size_t lines = 0, named = 0;
   bool of_job = false;
-  bool tasks_are_ranks = false;  // the labels of srun count ranks
+  bool labels_are_ranks = false;  // the labels of srun, mpirun or torchrun count ranks
+  bool tasks_are_ranks = false;   // ... those of srun, which a line of its own text may look like
 };
 
-// srun labels lines by its tasks. "3: [rank13]: ..." shows that a task is a node.
-bool AreTasksRanks(std::string_view bytes, const LabelStyle& style) {
-  if (!style.tasks) return false;
+// Launchers label lines by their tasks. "3: [rank13]: ..." shows that a task is a node.
+bool AreLabelsRanks(std::string_view bytes, const LabelStyle& style) {
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {
     if (!Contains(line.substr(0, 160), "[rank")) continue;
     const LinePrefix prefix = SplitPrefix(line, style);
-    if (prefix.rank >= 0 && prefix.launcher.kind == LauncherPrefix::Kind::task && prefix.launcher.number != prefix.rank)
-      return false;
+    const auto kind = prefix.launcher.kind;
+    const bool labeled = kind == LauncherPrefix::Kind::task || kind == LauncherPrefix::Kind::local;
+    if (prefix.rank >= 0 && labeled && prefix.launcher.number != prefix.rank) return false;
   }
   return true;
 }
@@ -339,11 +339,19 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
       launcher.number <= INT32_MAX)
     named.rank = static_cast<int32_t>(launcher.number);
   look.milestones.Read(said, named.rank, source, out);
-  ReadRankValues(text, named.rank, source, out);
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
-  const bool of_table = look.tables.Read(text, source, out);
-  const bool figures = of_table || ReadFigures(text, source, out);
+  int32_t printed_by = named.rank;
+  if (printed_by < 0 && look.labels_are_ranks && launcher.number >= 0 && launcher.number < int64_t{kMostRanks} &&
+      (launcher.kind == LauncherPrefix::Kind::task || launcher.kind == LauncherPrefix::Kind::local)) {
+    printed_by = static_cast<int32_t>(launcher.number);
+    out.local_labels = out.local_labels || launcher.kind == LauncherPrefix::Kind::local;
+  }
+  const std::string_view body = said.size() < text.size() ? said : prefix.rank >= 0 ? prefix.text : text;
+  const FigureReader::Line told = harmless ? FigureReader::Line::none
+                                           : look.figures.Read(body, printed_by, source, out);
+  const bool of_table = told == FigureReader::Line::table;
+  const bool figures = told != FigureReader::Line::none || ReadFigures(text, source, out);
   const bool counts = !figures && look.counting.Read(text);
   if (of_table || counts) look.counted_bytes += size;
   look.of_job = look.of_job || HasJobsWord(text);
@@ -385,7 +393,8 @@ Looks LookAt(std::string_view bytes) {
   Looks look;
   if (bytes.size() > kMostOutlined) return look;
   const LabelStyle style = FindLabelStyle(bytes);
-  look.tasks_are_ranks = AreTasksRanks(bytes, style);
+  look.labels_are_ranks = AreLabelsRanks(bytes, style);
+  look.tasks_are_ranks = style.tasks && look.labels_are_ranks;
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line))
@@ -400,6 +409,8 @@ Looks LookAt(std::string_view bytes) {
 bool IsOfAJob(const Looks& look) {
   const LogOutline& outline = look.outline;
   const auto shaped = static_cast<size_t>(outline.shaped);
+  constexpr size_t kFewLinesOfTraining = 5;
+  if (look.figures.lines_of_training() >= kFewLinesOfTraining) return true;
   // Any program of Python may warn: only beside words of a job is it one's.
   const bool known = std::any_of(outline.harmless.begin(), outline.harmless.end(),
                                  [](const SeenWarning& seen) { return seen.what != HarmlessWarning::of_python; });

@@ -170,7 +170,9 @@ size_t CountDigits(std::string_view word) {
   return static_cast<size_t>(std::count_if(word.begin(), word.end(), IsDigit));
 }
 
-void AddValue(TrainingValue& value, double number, std::string_view word, int64_t step, const SourceRef& source) {
+}  // namespace
+
+void AddTrainingValue(TrainingValue& value, double number, std::string_view word, int64_t step, const SourceRef& source) {
   if (std::isfinite(number)) {
     if (value.lines == value.run) value.first = number;  // the first number of all
     value.last = number;
@@ -190,8 +192,6 @@ void AddValue(TrainingValue& value, double number, std::string_view word, int64_
   ++value.lines;
   value.finite_since = 0;
 }
-
-}  // namespace
 
 LineValues FindValues(std::string_view text) {
   text = text.substr(0, kValuesLookAhead);
@@ -305,10 +305,10 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   if (values.gradient && !values.skipped && std::isfinite(*values.gradient)) WatchGradient(values, line, step);
   if (values.loss) {
     if (std::isfinite(*values.loss)) WatchLoss(values, line, step);
-    AddValue(record_.loss, *values.loss, values.loss_word, step, line.source);
+    AddTrainingValue(record_.loss, *values.loss, values.loss_word, step, line.source);
   }
   if (values.gradient && !values.skipped)
-    AddValue(record_.gradient, *values.gradient, values.gradient_word, step, line.source);
+    AddTrainingValue(record_.gradient, *values.gradient, values.gradient_word, step, line.source);
   if (values.seconds <= 0) return;
   // Another bar begins: of an epoch, of an evaluation, of files that are loaded.
   const bool begins_anew = step >= 0 && step <= last_time_.step;
@@ -379,7 +379,7 @@ std::optional<NotFinite> FindNotFinite(std::string_view text) {
 
 void TrainingReader::ReadNotFinite(const LogLine& line, const NotFinite& report) {
   TrainingValue& value = report.of_loss ? record_.loss : record_.gradient;
-  AddValue(value, std::numeric_limits<double>::quiet_NaN(), report.word, record_.last_step, line.source);
+  AddTrainingValue(value, std::numeric_limits<double>::quiet_NaN(), report.word, record_.last_step, line.source);
   ++value.reports;
 }
 

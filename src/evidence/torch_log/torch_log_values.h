@@ -24,6 +24,10 @@ struct LineValues {
 };
 LineValues FindValues(std::string_view text);
 
+// One more line that tells a value: its word and the step it is of.
+void AddTrainingValue(TrainingValue& value, double number, std::string_view word, int64_t step,
+                      const SourceRef& source);
+
 // "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 64, reducing to 32"
 // At its minimum it is reduced to what it is.
 struct ScaleChange {

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_step_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_line.h"
+#include "evidence/torch_log/torch_log_values.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kMostFigures = 20'000;  // of one text
+constexpr size_t kMostSeries = 512;
+constexpr size_t kLongestLine = 1000;
+
+bool IsWholeNumber(const NamedNumber& number) {
+  return number.unit.empty() && !number.digest && number.value >= 0 && number.value < 1e15 &&
+         number.word.find_first_of(".eE") == std::string_view::npos && std::isfinite(number.value);
+}
+
+// What a line says in another sentence is no figure: "loss of 3" by blanks alone needs a name of one or two words.
+bool IsProse(const NamedNumber& number) {
+  return !number.marked && std::count(number.name.begin(), number.name.end(), ' ') > 2;
+}
+
+// "Process 2 | iter 30 | ...", as the first thing that a line tells; larger numbers are pids.
+constexpr double kMostProcesses = 4096;
+bool IsProcess(std::string_view name) {
+  const std::string low = LowerCase(name);
+  return low == "process" || low == "proc" || low == "worker";
+}
+
+bool IsOfEvaluation(std::string_view text) {
+  const std::string low = LowerCase(text.substr(0, 120));
+  return ContainsAny(low, {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:"});
+}
+
+void Add(double& sum, double seconds) { sum = std::max(sum, 0.0) + seconds; }
+
+}  // namespace
+
+// One line, taken apart.
+struct FigureReader::Parts {
+  StepShare share;
+  double told = -1, told_sum = -1;  // the whole step, by the line; by a word that may mean the run as well
+  double backward = -1;             // shared work
+  bool inner = false, of_evaluation = false;
+  std::string at;  // "epoch 3, step 120"
+  const NamedNumber *loss = nullptr, *sum = nullptr;
+  std::vector<std::pair<const NamedNumber*, FigureName>> values;
+};
+
+// Where in the run, whose, and what remains.
+void FigureReader::ReadPlace(std::string_view text, Parts& parts) {
+  std::string epoch, step;
+  bool timed = false;
+  std::vector<std::pair<const NamedNumber*, FigureName>> all;
+  for (const NamedNumber& number : numbers_) {
+    FigureName name = MeaningOf(number.name);
+    if (IsProse(number) && name.kind != FigureKind::rank) continue;
+    const bool whole = IsWholeNumber(number);
+    const bool of_time = SecondsOf(number, name, 1, false) >= 0;
+    // "step 0.706 s"
+    if (name.kind == FigureKind::step && of_time && !whole) name.kind = FigureKind::whole;
+    if (!of_time && whole && name.counted && name.kind == FigureKind::shared) name.kind = FigureKind::step;
+    timed = timed || (of_time && name.kind >= FigureKind::whole && name.kind <= FigureKind::wait);
+    if (number.index >= 0) {
+      all.emplace_back(&number, name);
+    } else if (name.kind == FigureKind::rank && whole && number.value < 1e6) {
+      parts.share.rank = static_cast<int32_t>(number.value);
+    } else if (&number == numbers_.data() && parts.share.rank < 0 && whole && number.value < kMostProcesses &&
+               IsProcess(number.name)) {
+      parts.share.rank = static_cast<int32_t>(number.value);
+    } else if (name.kind == FigureKind::stage && whole && number.value < 1e6) {
+      parts.share.stage = static_cast<int32_t>(number.value);
+    } else if (name.kind == FigureKind::step && whole) {
+      if (!step.empty()) continue;
+      parts.share.place = static_cast<int64_t>(number.value);
+      step = "step " + std::string(number.word);
+    } else if (name.kind == FigureKind::epoch && !number.digest && std::isfinite(number.value)) {
+      if (!epoch.empty()) continue;
+      parts.share.epoch = static_cast<int64_t>(number.value);
+      epoch = "epoch " + std::string(number.word);
+    } else if (number.name.empty() && number.of_total) {
+      // "[1/5][200/500]"
+      if (parts.share.place >= 0 && parts.share.epoch < 0) parts.share.epoch = parts.share.place, epoch = "epoch" + step.substr(4);
+      parts.share.place = static_cast<int64_t>(number.value);
+      step = "step " + std::string(number.word);
+    } else {
+      all.emplace_back(&number, name);
+    }
+  }
+  // "time (ms) | fwd: 120.1 | bwd: 310.2"
+  const double unit = ContainsAny(text.substr(0, 200), {"time (ms)", "times (ms)", "(ms) |"}) ? 1e-3 : usual_unit_;
+  for (const auto& [number, name] : all) {
+    const double seconds = SecondsOf(*number, name, unit, timed);
+    StepShare& share = parts.share;
+    parts.inner = parts.inner || name.inner;
+    if (number->index >= 0 || name.kind < FigureKind::whole || name.kind > FigureKind::wait) {
+      parts.values.emplace_back(number, name);
+      continue;
+    }
+    if (seconds < 0 || (name.sums && !name.timed && number->unit.empty())) {
+      parts.values.emplace_back(number, FigureName{});  // "total 2.31" of a table of losses
+      if (seconds < 0) continue;
+    }
+    switch (name.kind) {
+      case FigureKind::whole:
+        (name.sums ? parts.told_sum : parts.told) = std::max(name.sums ? parts.told_sum : parts.told, seconds);
+        break;
+      case FigureKind::work: Add(share.work, seconds); break;
+      case FigureKind::shared: Add(share.shared, seconds); break;
+      case FigureKind::data: Add(share.data, seconds); break;
+      case FigureKind::wait: Add(share.wait, seconds); break;
+      default: break;
+    }
+  }
+  parts.at = epoch + (epoch.empty() || step.empty() ? "" : ", ") + step;
+  parts.of_evaluation = IsOfEvaluation(text);
+}
+
+bool FigureReader::AddShare(Parts& parts, const SourceRef& source, LogOutline& out) {
+  StepShare& share = parts.share;
+  // "bwd: 500, bwd_inner: 48, bwd_allreduce: 452": the first holds the others.
+  if (parts.inner) share.shared = -1;
+  if (share.wait >= 0 && share.shared >= 0) {
+    Add(share.work, share.shared);
+    share.shared = -1;
+  }
+  const bool has_part = share.data >= 0 || share.work >= 0 || share.wait >= 0 || share.shared >= 0;
+  double sum = 0;
+  for (const double part : {share.data, share.work, share.wait, share.shared}) sum += std::max(part, 0.0);
+  const bool named = share.rank >= 0 || share.stage >= 0;
+  share.whole = parts.told;
+  // "total=0.40s" beside its parts is theirs; a sum of the whole run is not.
+  constexpr double kRest = 3;
+  if (share.whole < 0 && has_part && parts.told_sum >= sum && parts.told_sum < kRest * sum + 1)
+    share.whole = parts.told_sum;
+  const bool both = share.data >= 0 && (share.work >= 0 || share.shared >= 0);
+  if (share.whole < 0 && (both || (named && share.data < 0 && has_part) || (named && share.wait >= 0 && has_part)))
+    share.whole = sum;
+  if (share.whole >= 0 && share.data > share.whole) share.whole += share.data;
+  if (share.whole >= 0 && share.whole < sum && share.wait >= 0) share.whole = sum;
+  // A step and what of it is a wait: the rest is its own.
+  if (share.wait >= 0 && share.work < 0 && share.whole > share.wait && parts.told >= 0)
+    share.work = share.whole - share.wait - std::max(share.data, 0.0);
+  const bool placed = share.epoch >= 0 && share.place >= 0;
+  const bool of_rank = named && (share.work >= 0 || share.shared >= 0 || share.wait >= 0);
+  if (parts.of_evaluation || share.whole <= 0 || (share.data < 0 && !placed && !of_rank)) return false;
+  if (out.steps.size() >= kMostFigures) return false;
+  share.source = source;
+  if (share.place < 0 && share.rank >= 0) share.place = PlaceOf(share.rank);
+  out.steps.push_back(share);
+  return true;
+}
+
+// The step of a line that tells none: a line above it does, for one line of each rank, or else lines are counted.
+int64_t FigureReader::PlaceOf(int32_t rank) {
+  if (told_step_ >= 0 && told_ranks_.insert(rank).second) return told_step_;
+  told_step_ = -1;
+  return counted_[rank]++;
+}
+
+void FigureReader::AddValues(Parts& parts, const SourceRef& source, LogOutline& out) {
+  const int32_t rank = parts.share.rank;
+  for (const auto& [number, name] : parts.values) {
+    if (number->index >= 0) continue;
+    const bool whole_name = number->name == "loss" || number->name == "Loss";
+    if (name.kind == FigureKind::loss && !name.held_out && !number->digest && (!parts.loss || whole_name))
+      parts.loss = number;
+    if (name.kind == FigureKind::parameters && !parts.sum) parts.sum = number;
+  }
+  if (out.values.size() + 2 > kMostFigures) return;
+  const std::string at = parts.at.empty() && told_step_ >= 0 ? "step " + std::to_string(told_step_) : parts.at;
+  if (at.empty()) return;
+  if (parts.loss && rank >= 0) out.values.push_back({rank, true, at, LowerCase(parts.loss->word), source});
+  if (parts.sum) out.values.push_back({rank, false, at, LowerCase(parts.sum->word), source});
+}
+
+void FigureReader::AddSeries(Parts& parts, const SourceRef& source, LogOutline& out) {
+  for (const auto& [number, name] : parts.values) {
+    if (number->index >= 0 || number->digest || number->name.empty()) continue;
+    if (name.kind != FigureKind::loss && name.kind != FigureKind::gradient && name.kind != FigureKind::other) continue;
+    if (name.kind == FigureKind::other && !number->marked && Contains(number->name, " ")) continue;
+    const std::pair<int32_t, std::string> key{parts.share.rank, std::string(number->name)};
+    auto known = series_of_.find(key);
+    if (known == series_of_.end()) {
+      if (out.series.size() >= kMostSeries) continue;
+      known = series_of_.emplace(key, out.series.size()).first;
+      FigureSeries& added = out.series.emplace_back();
+      added.rank = key.first;
+      added.name = key.second;
+      added.held_out = name.held_out;
+      added.kind = name.kind == FigureKind::loss       ? FigureSeries::Kind::loss
+                   : name.kind == FigureKind::gradient ? FigureSeries::Kind::gradient
+                                                       : FigureSeries::Kind::other;
+    }
+    FigureSeries& series = out.series[known->second];
+    AddTrainingValue(series.value, number->value, LowerCase(number->word), parts.share.place, source);
+    series.last = source;
+  }
+}
+
+// "compute_ms per rank: [31.2, 30.8, 92.1, 31.0]"
+bool FigureReader::ReadLists(Parts& parts, const SourceRef& source, LogOutline& out) {
+  bool any = false;
+  for (const auto& [number, name] : parts.values) {
+    const std::string low = LowerCase(number->name);
+    if (number->index < 0 || !ContainsAny(low, {"rank", "worker", "gpu", "process"})) continue;
+    // The words that say so are no part of its meaning.
+    std::string bare = low;
+    for (const std::string_view words : {"per rank", "by rank", "per_rank", "across ranks", "of ranks", "per worker",
+                                         "per gpu", "all ranks", "ranks"})
+      if (const size_t at = bare.find(words); at != std::string::npos) bare.erase(at, words.size());
+    const FigureName meaning = MeaningOf(bare);
+    Parts one;
+    one.share.rank = number->index;
+    one.share.epoch = parts.share.epoch;
+    one.share.place = parts.share.place;
+    one.at = parts.at;
+    if (meaning.kind == FigureKind::parameters && !parts.at.empty() && out.values.size() < kMostFigures) {
+      out.values.push_back({number->index, false, parts.at, LowerCase(number->word), source});
+      any = true;
+      continue;
+    }
+    const double seconds = SecondsOf(*number, meaning, usual_unit_, true);
+    if (seconds < 0) continue;
+    if (meaning.kind == FigureKind::work) one.share.work = seconds;
+    else if (meaning.kind == FigureKind::data) one.share.data = seconds, one.told = parts.told;
+    else if (meaning.kind == FigureKind::shared) one.share.shared = seconds;
+    else continue;
+    any = AddShare(one, source, out) || any;
+  }
+  return any;
+}
+
+// Megatron: "times across ranks (ms):", "forward-compute:", "rank  0: 120.34"
+void FigureReader::ReadTitle(std::string_view text) {
+  text = Trim(text);
+  const bool digits = std::any_of(text.begin(), text.end(), IsDigit);
+  if (ContainsAny(text, {"(ms)", "[ms]", "in ms"})) usual_unit_ = 1e-3;
+  else if (ContainsAny(text, {"(s)", "[s]", "in seconds"})) usual_unit_ = 1;
+  if (digits || text.size() > 60 || !text.ends_with(':')) return;
+  title_ = std::string(text.substr(0, text.size() - 1));
+  if (ContainsAny(title_, {"rank", "time"})) titled_.clear();
+}
+
+bool FigureReader::ReadTitled(const Parts& parts, const SourceRef& source, LogOutline& out) {
+  if (title_.empty() || parts.share.rank < 0 || numbers_.size() != 2) return false;
+  const NamedNumber& number = numbers_.back();
+  if (!number.name.empty()) return false;
+  const FigureName name = MeaningOf(title_);
+  const double seconds = SecondsOf(number, name, usual_unit_, true);
+  if (seconds < 0 || name.kind < FigureKind::work || name.kind > FigureKind::wait) return false;
+  const auto known = titled_.find(parts.share.rank);
+  StepShare* share = known == titled_.end() ? nullptr : &out.steps[known->second];
+  if (!share) {
+    if (out.steps.size() >= kMostFigures) return false;
+    titled_[parts.share.rank] = out.steps.size();
+    share = &out.steps.emplace_back();
+    share->rank = parts.share.rank;
+    share->place = PlaceOf(share->rank);
+    share->source = source;
+  }
+  double& part = name.kind == FigureKind::work     ? share->work
+                 : name.kind == FigureKind::shared ? share->shared
+                 : name.kind == FigureKind::data   ? share->data
+                                                   : share->wait;
+  Add(part, seconds);
+  share->whole += seconds;
+  return true;
+}
+
+FigureReader::Line FigureReader::Read(std::string_view text, int32_t rank, const SourceRef& source, LogOutline& out) {
+  if (text.size() > kLongestLine) return Line::none;
+  const ColumnReader::Line cells = columns_.Read(text, numbers_);
+  if (cells == ColumnReader::Line::heading) return Line::table;
+  const bool of_table = cells == ColumnReader::Line::row;
+  if (!of_table) FindNamedNumbers(text, numbers_);
+  Parts parts;
+  parts.share.rank = rank;
+  ReadPlace(text, parts);
+  const StepShare& share = parts.share;
+  const bool of_times = parts.told >= 0 || share.work >= 0 || share.data >= 0 || share.shared >= 0 || share.wait >= 0;
+  if (!of_table && !of_times && parts.values.empty()) ReadTitle(text);
+  if (!of_table && !of_times && share.place >= 0) told_step_ = share.place, told_ranks_.clear();
+  if (numbers_.empty()) return Line::none;
+  if (ReadTitled(parts, source, out) || ReadLists(parts, source, out)) {
+    ++training_lines_;
+    return Line::figures;
+  }
+  AddValues(parts, source, out);
+  AddSeries(parts, source, out);
+  const bool of_step = parts.sum || share.work >= 0 || share.data >= 0 || (of_table && parts.values.size() > 1);
+  training_lines_ += parts.loss != nullptr || (of_step && !parts.at.empty());
+  const bool added = AddShare(parts, source, out);
+  return of_table ? Line::table : added ? Line::figures : Line::none;
+}
+
+}  // namespace tacet
