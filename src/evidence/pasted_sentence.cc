@@ -18,12 +18,13 @@ constexpr size_t kMostLines = 60;
 struct Quotation {
   std::string_view open, close;  // no close: to the end of the line
 };
-constexpr std::array<Quotation, 10> kQuotations{{{"`", "`"},
+constexpr std::array<Quotation, 11> kQuotations{{{"`", "`"},
                                                  {"\"", "\""},
                                                  {"\xe2\x80\x9c", "\xe2\x80\x9d"},  // “ ”
                                                  {"(", ")"},
                                                  {"\xef\xbc\x88", "\xef\xbc\x89"},  // （ ）
                                                  {": ", ""},
+                                                 {". ", ""},
                                                  {"\xef\xbc\x9a", ""},  // ：
                                                  {"\xef\xbc\x8c", ""},  // ，
                                                  {"with ", ""},
@@ -66,6 +67,8 @@ bool BeginsLine(std::string_view text) {
        {"slurmstepd: ", "srun: error: ", "[rank", "NVRM: ", "CUDA error: ", "NCCL error ", "terminate called ",
         "ncclSystemError", "ncclInternalError", "ncclRemoteError", "ncclUnhandledCudaError"})
     if (text.starts_with(begin)) return true;
+  // "... the error NET/IB : Got completion from peer 10.0.0.7<34567> with status=12": NCCL's words without their head.
+  if (text.starts_with("NET/") && Contains(text.substr(0, 80), "Got completion ")) return true;
   return IsErrorOfPython(text) || IsLoggersHead(text) || HasKernelsHead(text);
 }
 

@@ -14,6 +14,7 @@
 #include "base/text_scan.h"
 #include "evidence/pasted_sentence.h"
 #include "evidence/pasted_wrap.h"
+#include "evidence/told_lines.h"
 
 namespace tacet {
 namespace {
@@ -139,6 +140,52 @@ std::string Unescaped(std::string_view line) {
   return text;
 }
 
+// Code inside of a sentence may begin on one line and end on another: "`UserWarning: ..." and "...run_backward(`".
+std::string_view WithoutLoneTick(std::string_view line) {
+  const size_t tick = line.find('`');
+  if (tick == std::string_view::npos || line.find('`', tick + 1) != std::string_view::npos) return line;
+  if (line.size() > 20 && line.find_first_not_of(' ') == tick) return line.substr(tick + 1);
+  if (line.size() > 20 && tick == line.find_last_not_of(" \r") && tick >= 2 && line[tick - 1] != ' ')
+    return line.substr(0, tick);
+  return line;
+}
+
+// Where the words in bold begin at `at`: "**RuntimeError: bad shape**"; npos where "**" is a part of code
+// ("f(**kwargs)", "2**3").
+size_t EndOfBold(std::string_view line, size_t at) {
+  const auto is_word = [](char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '*' || c == '('; };
+  if (line.substr(at, 2) != "**" || at + 3 >= line.size()) return std::string_view::npos;
+  if (at > 0 && is_word(line[at - 1])) return std::string_view::npos;
+  if (!IsLetter(line[at + 2]) && !IsDigit(line[at + 2])) return std::string_view::npos;
+  const size_t close = line.find("**", at + 2);
+  if (close == std::string_view::npos || line[close - 1] == ' ') return std::string_view::npos;
+  return close + 2 < line.size() && is_word(line[close + 2]) ? std::string_view::npos : close;
+}
+
+bool HasBold(std::string_view line) {
+  for (size_t at = line.find("**"); at != std::string_view::npos; at = line.find("**", at + 1))
+    if (EndOfBold(line, at) != std::string_view::npos) return true;
+  return false;
+}
+
+std::string WithoutBold(std::string_view line) {
+  std::string text;
+  size_t close = std::string_view::npos;
+  for (size_t at = 0; at < line.size();) {
+    if (at == close) {
+      at += 2;
+      continue;
+    }
+    if (const size_t end = EndOfBold(line, at); end != std::string_view::npos) {
+      close = end;
+      at += 2;
+      continue;
+    }
+    text += line[at++];
+  }
+  return text;
+}
+
 // "| `text` |", "`text`", "**text**" and "```text"
 std::string_view WithoutCell(std::string_view line) {
   std::string_view text = Trim(line);
@@ -156,7 +203,8 @@ std::string_view WithoutCell(std::string_view line) {
   }
   if (text.size() > 4 && text.starts_with("**") && text.ends_with("**") && text[2] != '*')
     return text.substr(2, text.size() - 4);
-  if (text.size() < 2 || !text.starts_with('`') || !text.ends_with('`') || text.starts_with("``")) return line;
+  if (text.size() < 2 || !text.starts_with('`') || !text.ends_with('`') || text.starts_with("``"))
+    return WithoutLoneTick(line);
   return text.substr(1, text.size() - 2);
 }
 
@@ -265,7 +313,7 @@ bool HasRepeatedBlock(const std::vector<std::string_view>& lines) {
 bool IsIndented(const std::vector<std::string_view>& lines) {
   BlockFinder blocks;
   return std::any_of(lines.begin(), lines.end(), [&](std::string_view line) {
-    return blocks.Indent(line) > 0 || WithoutCell(line).data() != line.data();
+    return blocks.Indent(line) > 0 || WithoutCell(line) != line || HasBold(line);
   });
 }
 
@@ -320,7 +368,7 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
     if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
     if (paste == Paste::escaped) text += Unescaped(line);
     if (paste == Paste::linked) text += WithoutLinks(line);
-    if (paste == Paste::indented) text += WithoutCell(line.substr(blocks.Indent(line)));
+    if (paste == Paste::indented) text += WithoutBold(WithoutCell(line.substr(blocks.Indent(line))));
     if (paste == Paste::told) text += LineInSentence(line);
     if (paste == Paste::coloured) text += WithoutLostColours(line);
     if (paste == Paste::numbered) {

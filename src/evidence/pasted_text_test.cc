@@ -39,6 +39,28 @@ TEST(PastedText, TakesBlocksOutOfMarkdown) {
             "| log |\n|---|\nsrun: error: n1: task 0: Killed\n");
 }
 
+TEST(PastedText, TakesTicksOffCodeThatRunsOverLines) {
+  EXPECT_EQ(Clean("`UserWarning: strides do not match\n  return run_backward(x)`\n"),
+            "UserWarning: strides do not match\n  return run_backward(x)\n");
+  const std::string other = "it says ` somewhere in the middle of this line\n";
+  EXPECT_EQ(Clean(other), other);
+}
+
+TEST(PastedText, TakesBoldOff) {
+  EXPECT_EQ(Clean("[rank3]: **RuntimeError: bad shape**. This error is caused by x\n"),
+            "[rank3]: RuntimeError: bad shape. This error is caused by x\n");
+  for (const std::string code : {"    f(**kwargs, **more)\n", "x = 2**3 + a**2\n", "** a ** b\n"})
+    EXPECT_EQ(Clean("srun: x\n" + code), "srun: x\n" + code);
+}
+
+TEST(PastedText, BlanksThatFillAScreenAreNotPrinted) {
+  const std::string width(70, 'a');
+  const std::string text = "  File \"" + width.substr(0, 62) + "\n\", line 8, in f          \n    step()" +
+                           std::string(68, ' ') + "\n  File \"" + width.substr(0, 62) + "\n\", line 9, in g      \n";
+  EXPECT_EQ(FindPaste(text), Paste::wrapped);
+  EXPECT_NE(Clean(text).find("aaa\", line 9, in g\n"), std::string::npos) << Clean(text);
+}
+
 TEST(PastedText, TakesAFenceOffTheLineItStandsOn) {
   EXPECT_EQ(Clean("```n:1:2 [0] NCCL WARN x```\n"), "n:1:2 [0] NCCL WARN x\n");
   EXPECT_EQ(FindPaste("```console\n$ ls\n```\n"), Paste::none);

@@ -215,13 +215,24 @@ bool LooksLikeLineBegin(std::string_view line) {
          line.substr(0, colon).find(' ') == std::string_view::npos;
 }
 
-bool IsWrapped(const std::vector<std::string_view>& lines) {
+// A terminal that keeps its whole screen (tmux, screen) fills every line with blanks: they are no part of what was
+// printed there. One blank may be: the line was cut before it.
+static std::vector<std::string_view> WithoutPadding(const std::vector<std::string_view>& lines) {
+  std::vector<std::string_view> bare = lines;
+  for (std::string_view& line : bare)
+    if (line.ends_with("  ")) line = line.substr(0, line.find_last_not_of(' ') + 1);
+  return bare;
+}
+
+bool IsWrapped(const std::vector<std::string_view>& padded) {
+  const std::vector<std::string_view> lines = WithoutPadding(padded);
   const std::vector<Wrap> wraps = FindWraps(lines);
   return std::any_of(wraps.begin(), wraps.end(), [](const Wrap& wrap) { return wrap.width > 0; }) ||
          HasTornMessage(lines);
 }
 
-std::string JoinWrapped(const std::vector<std::string_view>& lines) {
+std::string JoinWrapped(const std::vector<std::string_view>& padded) {
+  const std::vector<std::string_view> lines = WithoutPadding(padded);
   const std::vector<Wrap> wraps = FindWraps(lines);
   std::string text, joined;  // `joined`: the line so far, which the rest of a message may follow
   size_t owed = 0;           // newlines of the lines that were joined: what follows keeps its number

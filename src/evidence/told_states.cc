@@ -38,9 +38,14 @@ static bool IsSupposed(std::string_view part) {
 // ... or denied.
 bool IsDoubted(std::string_view part) {
   return IsSupposed(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
-         // "works without hanging" denies it, "hangs without this setting" does not.
-         HasAnyWord(part, {"without hanging", "without a hang", "without hangs", "without any", "without stalls",
-                           "without deadlock", "without deadlocks", "without getting stuck"});
+         // "works without hanging" denies it, "hangs without this setting" and "hangs without any message" do not.
+         HasAnyWord(part,
+                    {"without hanging",      "without a hang",       "without hangs",        "without any hang",
+                     "without any hangs",    "without any hanging",  "without any issue",    "without any issues",
+                     "without any problem",  "without any problems", "without any deadlock", "without any deadlocks",
+                     "without any stall",    "without any stalls",   "without any freeze",   "without any nan",
+                     "without any nans",     "without stalls",       "without deadlock",     "without deadlocks",
+                     "without getting stuck"});
 }
 
 // `word`, and behind it nothing but the end of the part or one of the words: "then nothing" and "then nothing happens",
@@ -111,6 +116,10 @@ bool StatesAHang(std::string_view part) {
                         "freeze",
                         "is frozen",
                         "froze",
+                        "frooze",
+                        "frozed",
+                        "got frozen",
+                        "gets frozen",
                         "deadlocks",
                         "deadlock",
                         "stalls",
@@ -139,6 +148,16 @@ bool StatesAHang(std::string_view part) {
                          "no new step", "no new line"}) &&
        HasAnyWord(part, {"hours", "minutes", "hour", "minute", "min", "mins", "days", "h"}));
   return says && !IsDoubted(part) && !GoesOnEachTime(part);
+}
+
+// "all the ranks wait in synchronize() except the last one", "all but one rank are stuck at the barrier": whoever
+// looked found one of them elsewhere.
+bool StatesThatAllWaitButOne(std::string_view sentence) {
+  return HasAnyWord(sentence, {"ranks", "processes", "gpus", "workers", "nodes"}) &&
+         HasAnyWord(sentence,
+                    {"are waiting", "waiting for", "waiting in", "waiting at", "wait for", "wait in", "wait at"}) &&
+         HasAnyWord(sentence, {"except", "except for", "all but one", "all but rank", "but one", "but the last"}) &&
+         !IsDoubted(sentence);
 }
 
 static bool StatesStutter(std::string_view part) {
@@ -191,6 +210,9 @@ bool StatesSlowness(std::string_view part) {
                         "varying throughput"}) ||
       (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
        HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad", "poor"})) ||
+      // "a huge delay between the epochs"
+      (HasAnyWord(part, {"delay", "delays", "latency", "gap"}) &&
+       HasAnyWord(part, {"excessive", "huge", "very long", "too long", "unacceptable", "enormous"})) ||
       StatesStutter(part);
   return says && !IsDoubted(part) &&
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});

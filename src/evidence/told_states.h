@@ -19,6 +19,7 @@ bool IsDoubted(std::string_view part);
 // "freezes every 20 iterations": no hang, since it goes on each time.
 bool GoesOnEachTime(std::string_view part);
 
+bool StatesThatAllWaitButOne(std::string_view sentence);
 bool StatesAHang(std::string_view part);
 bool StatesAStop(std::string_view part);
 bool StatesSlowness(std::string_view part);

@@ -94,7 +94,7 @@ bool SaysItHangs(std::string_view line) {
   if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
       ContainsAny(low, {" with:", " error:"}))
     return false;
-  return AnyPart(low, StatesAHang);
+  return AnyPart(low, StatesAHang) || StatesThatAllWaitButOne(low);
 }
 
 // "[BUG] server hang", "Hang using the compiled tokenizer": the heading of a report, with an empty line below it.

@@ -20,6 +20,31 @@ TEST(ToldWords, WhatGoesOnEachTimeIsSlowAndDoesNotHang) {
   EXPECT_FALSE(SaysItIsSlow("It hangs every time after 100 steps."));
 }
 
+TEST(ToldWords, AHangWithoutAnyMessageIsAHang) {
+  EXPECT_TRUE(SaysItHangs("The training starts and then hangs somewhere without any error message"));
+  EXPECT_FALSE(SaysItHangs("With the other driver it trains through the night without any hang"));
+  EXPECT_FALSE(SaysItHangs("It runs without any issues and never hangs on this machine"));
+}
+
+TEST(ToldWords, AllButOneOfTheRanksWait) {
+  EXPECT_TRUE(SaysItHangs("All the ranks are waiting for cudaDeviceSynchronize() except the last one of node two."));
+  EXPECT_TRUE(SaysItHangs("All ranks wait in the barrier, except rank 5 which is in a queue."));
+  EXPECT_FALSE(SaysItHangs("All ranks are waiting for rank 0, which downloads the dataset first."));
+  EXPECT_FALSE(SaysItHangs("All ranks read the same shard except the last one of each node."));
+}
+
+TEST(ToldWords, AHugeDelayIsSlow) {
+  EXPECT_TRUE(SaysItIsSlow("With several GPUs I see an excessive time delay between the epochs.") ||
+              SaysItIsSlow("With several GPUs I see an excessive delay between the epochs."));
+  EXPECT_FALSE(SaysItIsSlow("The delay between the epochs is used to write a checkpoint."));
+}
+
+TEST(ToldWords, ACheckThatComparesRanksReportsAnError) {
+  EXPECT_TRUE(ReportsError("Rank 3 has different values for step: 512.0. Other ranks: 498.0"));
+  EXPECT_TRUE(ReportsError("checksum mismatch between rank 0 and rank 3: 8a1f 77c0"));
+  EXPECT_FALSE(ReportsError("Rank 3 has 512 samples, other ranks have 498"));
+}
+
 TEST(ToldWords, ALineOfAProgramReportsAnError) {
   for (const char* line :
        {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",

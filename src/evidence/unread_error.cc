@@ -91,6 +91,15 @@ bool IsLastWordOfProgram(std::string_view line) {
   return line.starts_with("panic: ") || Contains(line.substr(0, 80), "] [Fatal] ");
 }
 
+// "Rank 1 has different values for step: 8016.0. Other ranks: 7870.0", "mismatch between rank 0 and rank 3: ...": a
+// check of the program that found ranks to differ.
+bool ComparesRanks(std::string_view line) {
+  const bool ranks =
+      ContainsAny(line, {"Rank ", "rank "}) && ContainsAny(line, {"ther ranks", "cross ranks", "and rank "});
+  return ranks && ContainsAny(line, {"has different ", "have different ", "differs from", "differ from", "ismatch",
+                                     "nconsistent", "not equal"});
+}
+
 }  // namespace
 
 bool EndsItsProgram(std::string_view line) {
@@ -114,6 +123,7 @@ bool ReportsError(std::string_view line) {
     return true;
   if (IsLastWordOfProgram(line)) return true;
   if (HasFailedCode(line)) return true;
+  if (ComparesRanks(line)) return true;
   if (IsSentence(line)) return false;
   const bool shaped =
       HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") || HasErrorWord(line) ||

@@ -62,6 +62,8 @@ constexpr RefusalWords kRefusalWords[] = {
     {"no-ray", {"Could not find any running Ray instance", ""}},
     {"no-gpu", {"no supported devices found for platform CUDA", ""}},
     {"device-ordinal", {"invalid device ordinal", ""}},
+    {"device-ordinal", {"assert torch.cuda.device_count() >", "local_rank"}},
+    {"device-ordinal", {"local_rank <", "torch.cuda.device_count()"}},
     {"no-kernel-image", {"no kernel image is available for execution", ""}},
     {"old-driver", {"CUDA driver version is insufficient for CUDA runtime version", ""}},
     {"old-driver", {"The NVIDIA driver on your system is too old", ""}},

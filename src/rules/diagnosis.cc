@@ -175,7 +175,12 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   first.status = StatusOf(facts, first);
   FillSubjects(incident, by_line, first);
   // The cause is in the lines; that the job hangs is not.
-  if (const Event* told = analyses.end.told; first.status == Status::hang && told && told->kind == EventKind::told_hang)
+  const auto cited = [&](const EvidenceItem& item) {
+    return item.source.file == analyses.end.told->source.file && item.source.line == analyses.end.told->source.line;
+  };
+  if (const Event* told = analyses.end.told; first.status == Status::hang && told &&
+                                             told->kind == EventKind::told_hang &&
+                                             std::none_of(first.evidence.begin(), first.evidence.end(), cited))
     first.evidence.push_back(CiteEvent(*told, "the text around the log says that the job hangs"));
   first.headline = Capitalised(std::move(first.headline));
   diagnosis.status = first.status;

@@ -266,7 +266,9 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   complaining.erase(std::unique(complaining.begin(), complaining.end()), complaining.end());
   // All complain about one address: its owner is at fault, and who owns it the complaint does not say. One complains
   // alone: its own address of the peer, or its own network, is wrong.
-  const bool alone = complaining.size() == 1 && facts.analyses.life.Present() > 2;
+  // Whose output is not here may have reported the same: a reporter is alone only where all others are heard.
+  const size_t heard = facts.analyses.life.Present();
+  const bool alone = complaining.size() == 1 && heard > 2 && heard == facts.analyses.life.ranks.size();
   Finding finding = InitFinding("init-unreachable", alone ? complaining : std::vector<Rank>{});
   finding.confidence = alone ? Confidence::likely : Confidence::possible;
   if (!alone) finding.status = Status::undetermined;

@@ -328,6 +328,26 @@ TEST(DetailReport, TheShapeOfMostRanksIsTheUsualOne) {
   EXPECT_NE(finding.fix.at(0).find("drop_last=True"), std::string::npos);
 }
 
+// SequenceNumber=88 on one side, SequenceNumber=3 on the other: each is at a call of its own.
+TEST(DetailReport, CallsOfDifferentNumbersAreToldWithBoth) {
+  JobSketch job(6, {});
+  Event& event = job.Say(2, EventKind::mismatch_report);
+  event.peer = Rank{5};
+  event.ranks = Ranks({2, 5});
+  event.op = OpKind::all_reduce;
+  event.seq = 88;
+  auto& told = event.Make<MismatchReport>();
+  told.aspect = "op";
+  told.tensor = "ALLREDUCE";
+  told.other_tensor = "BROADCAST";
+  told.expected = 3;
+  const Finding finding = JudgedCase(job).Only("collective-mismatch-operation");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_FALSE(finding.operation.has_value());
+  EXPECT_NE(finding.headline.find("rank 2 was at all_reduce #88, rank 5 was at broadcast #3"), std::string::npos)
+      << finding.headline;
+}
+
 TEST(DetailReport, OfTwoRanksNobodyIsBlamed) {
   JobSketch job(2, {});
   Report(job, 0, 1, "shape");

@@ -193,6 +193,23 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
+// "; the last line of progress is of epoch 3; NCCL notes 'P2P is disabled between ...'": too little for a verdict, and
+// all that the text shows.
+static std::string LittleThatIsShown(const Incident& incident) {
+  const Event *progress = nullptr, *notice = nullptr;
+  for (const Event& event : incident.events) {
+    if (event.kind == EventKind::progress && event.As<Progress>().step >= 0) progress = &event;
+    if (!notice && event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::notice)
+      notice = &event;
+  }
+  std::string words;
+  if (progress)
+    words = std::string("; the last line of progress is of ") +
+            (progress->As<Progress>().of_epoch ? "epoch " : "step ") + std::to_string(progress->As<Progress>().step);
+  if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which alone is no fault";
+  return words;
+}
+
 std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
   const bool recorded = HasRecordedFinish(facts.incident), closed = facts.analyses.outcome.ended_in_order;
   const bool finished = recorded || closed;
@@ -207,7 +224,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
     return !outline.empty() ? outline
            : trouble_told   ? open
                             : (passed.empty() ? "no fault found" : PassedWords(passed) + "; no other fault found") +
-                                (finished ? ", and " : ", but ") + open;
+                                (finished ? ", and " : ", but ") + open + LittleThatIsShown(facts.incident);
   }
   const std::string rest = ". " + std::string(trouble_told ? FaultWords(facts.incident, true) + "."
                                               : recorded   ? "The job ended with exit code 0."

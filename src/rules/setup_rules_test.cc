@@ -303,6 +303,16 @@ TEST(PortInUse, WhoseOwnPortIsTakenIsToBlame) {
   EXPECT_EQ(judged.Verdict().cause, "port-in-use");
 }
 
+// The tail of a log holds lines of a few ranks: those whose lines are not here may have reported the same.
+TEST(InitUnreachable, WhoIsNotHeardMayComplainAsWell) {
+  JobSketch job(8, {});
+  job.Say(5, EventKind::connect_failed);
+  for (const int r : {4, 6}) job.Say(r, EventKind::progress);
+  const Finding finding = JudgedCase(job).Only("init-unreachable");
+  EXPECT_TRUE(finding.ranks.empty());
+  EXPECT_EQ(finding.affected_ranks, Ranks({5}));
+}
+
 TEST(InitUnreachable, TheOnlyOneWithFilesIsNotTheOnlyOneThatComplains) {
   JobSketch job(4, {});
   job.Say(2, EventKind::store_unreachable).Make<StoreUnreachable>().address = "10.0.0.1:29500";

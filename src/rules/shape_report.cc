@@ -54,6 +54,22 @@ std::string PlaceOfErrors(const Case& facts, const std::vector<Rank>& ranks) {
   return common;
 }
 
+// The two calls have different numbers: they do not stand at the same place, and one rank may be at another step of the
+// program altogether.
+void TellTwoPlaces(const Case& facts, const Event& sample, Finding& finding) {
+  const auto& report = sample.As<MismatchReport>();
+  const auto call = [&](size_t side, const std::string& name, int64_t seq) {
+    const std::string place = PlaceOfErrors(facts, {sample.ranks[side]});
+    return RankWords({sample.ranks[side]}) + " was at " + std::string(Name(ParseOpKind(name))) + " #" +
+           std::to_string(seq) + (place.empty() ? "" : " in " + place);
+  };
+  finding.status = Status::crash;
+  finding.confidence = Confidence::likely;
+  finding.operation.reset();  // each is at another one
+  finding.headline = call(0, report.tensor, sample.seq) + ", " + call(1, report.other_tensor, report.expected) +
+                     ": they are not at the same call; " + std::string(kStoppedByCheck);
+}
+
 // Of two ranks neither is the odd one, but what each of them called is known.
 void TellTwoOperations(const Case& facts, const Event& sample, const std::vector<ShapeSide>& sides, Finding& finding) {
   const auto called = [&](const ShapeSide& side) {
@@ -62,6 +78,8 @@ void TellTwoOperations(const Case& facts, const Event& sample, const std::vector
            (place.empty() ? "" : " in " + place);
   };
   if (ParseOpKind(sides[0].shape) == OpKind::unknown || ParseOpKind(sides[1].shape) == OpKind::unknown) return;
+  if (sample.As<MismatchReport>().expected >= 0 && sample.ranks.size() == 2)
+    return TellTwoPlaces(facts, sample, finding);
   finding.status = Status::crash;
   finding.confidence = Confidence::certain;
   finding.headline = called(sides[0]) + " where " + called(sides[1]) +

@@ -183,10 +183,11 @@ std::string TrainingWords(const Case& facts) {
   const std::string restarts = RestartWords(facts.incident);
   const std::vector<std::string> passed = PassedTroubles(facts.incident);
   const auto& survived = facts.incident.survived;
-  return before + (before.empty() ? "training" : "Training") + " made progress up to step " +
-         std::to_string(last->As<Progress>().step) + " (" + std::to_string(last->As<Progress>().rising) +
-         " progress lines)" + (restarts.empty() ? "" : " after " + restarts) + "." +
-         (figures.empty() ? "" : " " + figures) + (passed.empty() ? "" : " " + Capitalised(PassedWords(passed)) + ".") +
+  return before + (before.empty() ? "training" : "Training") + " made progress up to " +
+         (last->As<Progress>().of_epoch ? "epoch " : "step ") + std::to_string(last->As<Progress>().step) + " (" +
+         std::to_string(last->As<Progress>().rising) + " progress lines)" +
+         (restarts.empty() ? "" : " after " + restarts) + "." + (figures.empty() ? "" : " " + figures) +
+         (passed.empty() ? "" : " " + Capitalised(PassedWords(passed)) + ".") +
          (survived.empty()
               ? ""
               : " " + SurvivedWords(static_cast<int64_t>(survived.size()), FirstSurvived(facts.incident)) + ".") +

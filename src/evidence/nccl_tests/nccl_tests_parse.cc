@@ -15,6 +15,7 @@ namespace {
 
 // #  Rank  0 Group  0 Pid   4020 on      node0 device  0 [0000:00:06] NVIDIA H200
 // #   Rank  0 Pid 112424 on localhost device  0 [0x00] A100-SXM4-40GB
+// #   Rank  0 on     node14 device  0 [0x06] Tesla V100-SXM2-32GB      before 2.4
 bool ParseDevice(std::string_view line, NcclTestsDevice* out) {
   const auto number = [&](std::string_view key, int64_t* value) {
     std::string_view rest = line;
@@ -26,8 +27,8 @@ bool ParseDevice(std::string_view line, NcclTestsDevice* out) {
   };
   if (!number("Rank", &out->rank)) return false;
   number("Group", &out->group);
-  if (!number("Pid", &out->pid)) return false;
-  if (TakeWord(line) != "on") return false;
+  const bool told = number("Pid", &out->pid);
+  if (TakeWord(line) != "on" || (!told && !Contains(line, " device "))) return false;
   out->host = TakeWord(line);
   if (!number("device", &out->device)) return false;
   SkipBlanks(line);
@@ -44,7 +45,7 @@ bool ParseDevice(std::string_view line, NcclTestsDevice* out) {
 // host: Test timeout (30s) common.cu:316
 // Cuda failure common.cu:734 'invalid device ordinal'      before 2.10; NCCL's own warnings say no more than the words
 std::string_view FailureIn(std::string_view line) {
-  if (Trim(line).starts_with("Cuda failure common.cu:")) {
+  if (Trim(line).starts_with("Cuda failure common.cu:") || Trim(line).starts_with("NCCL failure common.cu:")) {
     std::string_view text = line;
     TakeUntil(text, '\'');
     if (TakeLiteral(text, "'")) return text.substr(0, text.rfind('\''));
@@ -79,7 +80,7 @@ bool IsBareSummary(std::string_view text) {
 bool IsOwnLine(std::string_view text) {
   NcclTestsColumns columns;
   return text.starts_with("nccl-tests version ") || text.starts_with("Collective test starting: ") ||
-         text.starts_with("Collective test concluded: ") ||
+         text.starts_with("Collective test concluded: ") || text.starts_with("NCCL Tests compiled with NCCL ") ||
          (text.starts_with("nThread ") && Contains(text, " minBytes ")) || text.starts_with("Avg bus bandwidth ") ||
          IsBareSummary(text) || ParseNcclTestsHeading(text, &columns);
 }

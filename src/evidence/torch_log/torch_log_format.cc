@@ -97,6 +97,15 @@ bool LooksAlien(std::string_view raw, std::string_view text) {
   return digits > 8 && digits > letters * 2;
 }
 
+// ncclSystemError: System call (socket, malloc, munmap, etc) failed.
+bool IsResultOfNccl(std::string_view text) {
+  const std::string_view name = text.substr(0, std::min<size_t>(text.find(": "), text.size()));
+  return name.size() < text.size() && name.starts_with("nccl") && name.size() > 8 && name.size() < 30 &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }) &&
+         ContainsAny(name, {"Error", "InvalidUsage", "InvalidArgument"});
+}
+
 LineCounts CountLines(std::string_view prefix) {
   LineCounts counts;
   const LabelStyle style = FindLabelStyle(prefix);
@@ -118,7 +127,7 @@ LineCounts CountLines(std::string_view prefix) {
     if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
         FindShellNotice(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
         HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) ||
-        (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)))
+        (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)) || IsResultOfNccl(line.text))
       ++counts.torch;
     else if (!Contains(line.text, "%|") && LooksAlien(raw, line.text))  // a bar is digits for the most part
       ++counts.alien;

@@ -157,6 +157,11 @@ LineUse ReadMismatch(const LogLine& line, RecordList& out) {
     record->cure = Capped(second.print.op, 60);
   }
   if (record->subject == "seq") record->value2 = second.print.seq;
+  // Of different operations the sizes say nothing; whether they stand at the same place does.
+  if (record->subject == "op") {
+    const bool apart = first.print.seq >= 0 && second.print.seq >= 0 && first.print.seq != second.print.seq;
+    record->value2 = apart ? second.print.seq : -1;
+  }
   if (record->text.empty()) record->text = Capped(line.text);
   return LineUse::understood;
 }

@@ -125,8 +125,14 @@ bool NoteRetries(std::string_view text, const SourceRef& source, LogOutline& out
 }
 
 // /opt/venv/lib/python3.11/site-packages/torch/optim/lr_scheduler.py:123: UserWarning: Detected call of ...
+// UserWarning: Grad strides do not match ...                                        pasted without its place
 // The words of a warning of Python's own, by its form; empty where the line is none.
 std::string_view WarningOfPython(std::string_view text) {
+  const std::string_view bare = text.substr(0, text.find(": "));
+  if (bare.size() > 7 && bare.size() < 60 && bare.ends_with("Warning") && bare[0] >= 'A' && bare[0] <= 'Z' &&
+      bare.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == std::string_view::npos &&
+      bare.size() < text.size())
+    return Trim(text.substr(bare.size() + 2));
   const size_t code = text.substr(0, 400).find(".py:");
   if (code == std::string_view::npos || text.substr(0, code).find(' ') != std::string_view::npos) return {};
   std::string_view rest = text.substr(code + 4);

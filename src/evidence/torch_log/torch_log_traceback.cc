@@ -262,6 +262,23 @@ LineUse TracebackReader::ReadFramed(const LogLine& line) {
   return LineUse::understood;
 }
 
+//     assert torch.cuda.device_count() > opt.local_rank
+//     raise RendezvousConnectionError(
+// What the line of code itself tells of the error.
+void TracebackReader::TakeStatement(std::string_view code) {
+  const bool raises = code.starts_with("raise ");
+  raised_.by_statement = raised_.by_statement || raises;
+  if (raises || code.starts_with("assert ")) raised_.statement = Capped(code, 300);
+}
+
+// "torch.errors.RendezvousConnectionError" of "raise RendezvousConnectionError(": what a traceback that ends in it
+// would have named; empty where the statement raises a variable.
+static std::string_view TypeOfStatement(std::string_view statement) {
+  if (!TakeLiteral(statement, "raise ")) return {};
+  const std::string_view type = statement.substr(0, statement.find_first_of("( :"));
+  return statement.substr(type.size()).starts_with('(') && IsErrorName(type) ? type : std::string_view();
+}
+
 // "self.comm: ncclComm_t = ..." is a line of code that lost its indentation. Names of exceptions begin with a capital,
 // but for a few old ones: socket.timeout, socket.gaierror.
 static bool IsNameOfException(std::string_view type) {
@@ -465,7 +482,7 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
   }
   const std::string_view body = line.text.size() > indent_ ? line.text.substr(indent_) : std::string_view();
   if (body.starts_with(' ') || body.empty()) {  // a line of code, or marks under it
-    raised_.by_statement = raised_.by_statement || Trim(body).starts_with("raise ");
+    TakeStatement(Trim(body));
     return LineUse::understood;
   }
   // Message: 'Received sigquit from a child process.': the frames were those of a call of a logger that could not
@@ -520,6 +537,10 @@ void TracebackReader::Finish(RecordList& out) {
   record.rank = raised_.origin;
   record.subject = of_backward_ ? "RuntimeError" : kCutException;
   if (of_backward_) record.text = "the backward pass of this call failed";
+  if (const std::string_view type = TypeOfStatement(raised_.statement); !of_backward_ && !type.empty()) {
+    record.subject = type;
+    record.text = "raised by '" + raised_.statement + "', where the traceback is cut";
+  }
   record.function = raised_.function;
   record.file = raised_.file;
   record.code_line = raised_.code_line;
@@ -604,6 +625,10 @@ void TracebackReader::Write(RecordList& out) {
   record.in_collective = told.in_collective;
   record.of_job = raised_.of_job || root_.of_job;
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
+  // An assertion without words of its own: its condition is all that it says.
+  if (told.type == "AssertionError" && Trim(told.message.substr(0, told.message.find('\n'))).empty() &&
+      told.statement.starts_with("assert "))
+    AppendCapped(record.text, told.statement);
   AppendCapped(record.text, told.message);
   const RaisedException& place = !told.file.empty() ? told : !other.file.empty() ? other : wrapper;
   if (!told.mixed) {

@@ -49,8 +49,9 @@ struct RaisedException {
   // The frames at which the traceback begins and ends, and whether it ends at a raise statement.
   std::string outermost_file, outermost_function, innermost_file, innermost_function;
   bool by_statement = false;
-  std::string thread;  // "Thread-4 (_pin_memory_loop)" where it ended a thread
-  LogLine line;        // where its type and message stand; its text is not valid any more
+  std::string statement;  // "assert world == 8", "raise ValueError(": the last such line of code
+  std::string thread;     // "Thread-4 (_pin_memory_loop)" where it ended a thread
+  LogLine line;           // where its type and message stand; its text is not valid any more
 };
 
 // Follows one voice through a Python traceback: frames, the message, and exceptions raised while handling others.
@@ -72,6 +73,7 @@ class TracebackReader {
 
   void Begin(const LogLine& line, int64_t highest_step);
   void WriteWrapper(RecordList& out);
+  void TakeStatement(std::string_view code);
   LineUse ReadFrame(const LogLine& line);
   LineUse ReadFramed(const LogLine& line);
   LineUse ReadMessage(const LogLine& line, RecordList& out);
@@ -108,7 +110,7 @@ class TracebackReader {
   // The newest, and of those before it in the chain the one that tells most.
   RaisedException raised_, root_;
   RaisedException notebook_;  // named above its frames, and not yet below them
-  RaisedException wrapper_;  // passed on from a worker: the original follows
+  RaisedException wrapper_;   // passed on from a worker: the original follows
 };
 
 }  // namespace tacet

@@ -312,7 +312,26 @@ TEST(TorchLogTraceback, TheWordsOfAnErrorMayStandBelowIt) {
   // Without a colon nothing more is to come: the next line is another program's.
   const Event bare =
       OneEvent(ReadText(OneFrame("f", "assert x", "AssertionError") + "bye\n", "rank0.log"), EventKind::exception);
-  EXPECT_TRUE(bare.text.empty() || bare.text.starts_with("\n")) << bare.text;
+  EXPECT_TRUE(bare.text == "assert x" || bare.text.starts_with("assert x\n")) << bare.text;
+}
+
+TEST(TorchLogTraceback, AnAssertionWithoutWordsTellsItsCondition) {
+  const auto text_of = [](const std::string& error) {
+    return OneEvent(ReadText(OneFrame("f", "assert n % 8 == 0", error), "rank0.log"), EventKind::exception).text;
+  };
+  EXPECT_EQ(text_of("AssertionError"), "assert n % 8 == 0");
+  EXPECT_EQ(text_of("AssertionError: not a multiple"), "not a multiple") << "it has words of its own";
+  EXPECT_EQ(text_of("ValueError: x"), "x");
+}
+
+TEST(TorchLogTraceback, ATracebackThatEndsInARaiseNamesTheError) {
+  const std::string frame = "Traceback (most recent call last):\n  File \"a.py\", line 7, in f\n";
+  const auto type_of = [&](const std::string& code) {
+    return OneEvent(ReadText(frame + code, "rank0.log"), EventKind::exception).As<Raised>().type;
+  };
+  EXPECT_EQ(type_of("    raise BatchSizeError(\n"), "BatchSizeError");
+  EXPECT_EQ(type_of("    raise error\n"), kCutException) << "a variable";
+  EXPECT_EQ(type_of("    return step(x)\n"), kCutException);
 }
 
 TEST(TorchLogTraceback, AChildThatReadsNothingTellsOfItsParent) {
