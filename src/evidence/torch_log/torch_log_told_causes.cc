@@ -57,11 +57,15 @@ std::string_view QuotedPath(std::string_view text) {
 // Too many open files (24) in the same place is another limit, and Triton's "shared memory" is the GPU's.
 bool TellsFullSharedMemory(std::string_view text) {
   if (ContainsAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
-                         "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
+                         "insufficient shared memory (shm)", "not enough space in /dev/shm",
+                         "nexpected bus error encountered in worker"}))
     return true;
   if (const auto segment = After(text, "Error while creating shared memory segment /dev/shm/nccl-"))
     return Contains(*segment, "No space left");
-  const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
+  // A sentence may tell both: "No space left on device, because no shared memory is mounted".
+  const bool space = ContainsAny(text, {"No space left on device", "no space left on device"});
+  const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"}) ||
+                     (space && ContainsAny(text, {"shared memory", "Shared memory", "shared-memory"}));
   return place && ContainsAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
 }
 
@@ -225,7 +229,16 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   // UCX goes on without the adapter, or with less of it.
   const bool limit =
       Contains(text, "RLIMIT_MEMLOCK is ") || (Contains(text, "UCX ") && Contains(text, "max locked memory"));
-  if (!limit && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
+  // perftest: "Couldn't allocate MR", and below it "ERRNO: Bad address.", which is of the GPU's memory.
+  const bool perftest = Contains(text, "Couldn't allocate MR");
+  if (Contains(text, "ERRNO: Bad address")) {
+    TorchLogRecord* before = out.Said(TorchLogKind::rdma_failed, line, "failed");
+    if (before == nullptr) return LineUse::not_understood;
+    if (before->value == static_cast<int64_t>(RdmaFault::unknown))
+      before->value = static_cast<int64_t>(RdmaFault::gpu_memory);
+    return LineUse::understood;
+  }
+  if (!limit && !perftest && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
                   ContainsAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
   // UCX  ERROR ibv_create_ah(dlid=0 ... dgid=::ffff:10.1.0.9) for UD mlx5 connect on mlx5_1 failed: Connection timed
