@@ -143,10 +143,13 @@ bool ReportsAnEnd(std::string_view line) {
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  if (ContainsAny(line,
+  // "... failed with error:WARNING Nothing to do": a level is what stands before the message.
+  if (ContainsAny(line.substr(0, line.find("failed with error")),
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
   if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  // "couldn't chdir to `/home/kim': ...: going to /tmp instead": it goes on, and says how.
+  if (ContainsAny(line, {" instead", "alling back to "})) return false;
   if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
                          "assertion fail", "FATAL", "Fatal error", "fatal error"}))
     return true;

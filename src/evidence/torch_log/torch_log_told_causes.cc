@@ -178,6 +178,20 @@ LineUse ReadModelCheck(const LogLine& line, RecordList& out) {
 // fabric manager NVIDIA GPU driver interface version 535.104.05 don't match with driver version 535.129.03
 LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
+  // request to query NVSwitch device information from NVSwitch driver failed with error:WARNING Nothing to do
+  // [NV_WARN_NOTHING_TO_DO]: the host has no NVSwitch.
+  if (Contains(text, "NVSwitch") && Contains(text, "NV_WARN_NOTHING_TO_DO")) {
+    if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, "no switch", out))
+      record->subject = kNoSwitch;
+    return LineUse::understood;
+  }
+  for (const std::string_view word : {"fabric manager found but not active", "abric manager is not running",
+                                      "Fabric Manager is not running"})
+    if (Contains(text, word) && !ContainsAny(text, {"?", "if ", "If ", "whether ", "when ", "When "})) {
+      if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, "stopped", out))
+        record->subject = kFabricManagerStopped;
+      return LineUse::understood;
+    }
   for (const std::string_view word : {"system not yet initialized", "GPU driver interface version"})
     if (Contains(text, word)) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, word, out)) record->subject = word;
@@ -220,11 +234,30 @@ int64_t LockedMemoryLimit(std::string_view text) {
   return Trim(*rest).starts_with("kbytes") ? limit * 1024 : limit;
 }
 
+// max locked memory       (kbytes, -l) 64             a row of ulimit -a, which is in KiB
+// max locked memory           (kbytes, -l) unlimited
+LineUse ReadLimitRow(const LogLine& line, RecordList& out) {
+  auto rest = After(line.text, "max locked memory");
+  if (rest) rest = After(*rest, "(kbytes, -l)");
+  if (!rest) return LineUse::not_understood;
+  std::string_view value = Trim(*rest);
+  constexpr int64_t kEnough = int64_t{1} << 20;  // 1 GiB suffices
+  int64_t kib = 0;
+  if (!TakeNumber(value, &kib) || kib <= 0 || kib > kEnough) return LineUse::understood;
+  if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, "limit", out)) {
+    record->value = static_cast<int64_t>(RdmaFault::locked_memory);
+    record->count = kib * 1024;
+    record->subject = "limit";
+  }
+  return LineUse::understood;
+}
+
 // libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.
 // ucx ... ibv_reg_mr(address=0x7f..., length=4096, access=0xf) failed: Cannot allocate memory : Please set max locked
 // memory (ulimit -l) to 'unlimited'
 LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
+  if (const LineUse use = ReadLimitRow(line, out); use != LineUse::not_understood) return use;
   RdmaFault fault = RdmaFault::unknown;
   // UCX goes on without the adapter, or with less of it.
   const bool limit =
