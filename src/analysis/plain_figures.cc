@@ -248,7 +248,7 @@ std::optional<UnequalPairs> FindUnequalPairs(const Incident& incident) {
   for (const LogOutline& outline : incident.outlines)
     for (const PairRate& slow : outline.pairs)
       for (const PairRate& fast : outline.pairs) {
-        if (fast.gbs < kPairFactor * slow.gbs) continue;
+        if (fast.gbs < kPairFactor * slow.gbs || fast.unit_told != slow.unit_told) continue;
         for (const auto& [shared, suspect] : {std::pair{slow.one, slow.other}, std::pair{slow.other, slow.one}}) {
           if (fast.one == shared && fast.other != suspect)
             return UnequalPairs{&slow, &fast, shared, suspect, fast.other};

@@ -107,6 +107,9 @@ TEST(PlainFiguresJudged, RatesAreComparedWhereTheyAreComparable) {
   EXPECT_EQ(pairs->shared, "1");
   outline.pairs = {{"1", "2", 38, {}}, {"1", "3", 39, {}}};
   EXPECT_FALSE(FindUnequalPairs(incident));
+  // A bare figure is not compared with one that has a unit.
+  outline.pairs = {{"1", "2", 25, {}}, {"1", "3", 200, {}, false}};
+  EXPECT_FALSE(FindUnequalPairs(incident));
 }
 
 }  // namespace

@@ -85,8 +85,9 @@ struct GroupRate {
 // "between node1 and node2 I get 25 GB/s"
 struct PairRate {
   std::string one, other;
-  double gbs = 0;
+  double gbs = 0;  // the bare figure where no unit is written
   SourceRef source;
+  bool unit_told = true;
 };
 
 // "INFO trainer: rank 2: shard is done, exporting the model": the last line by which a rank of the program tells of

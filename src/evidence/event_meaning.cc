@@ -475,6 +475,9 @@ static void ReadOwnMeaning(Event& event) {
     event.Set(Meaning::of_ascend, IsOfAscend(event.text));
   event.maker = MakerOf(event);
   if (event.library == Library::not_told && MayBeOfALibrary(event.kind)) event.library = LibraryOf(event);
+  // EI0006: a link between two devices was not made in time, before the first collective that needs it.
+  if (event.kind == EventKind::watchdog_timeout && event.Means(Meaning::of_ascend))
+    event.Set(Meaning::setup_failed, ContainsAny(event.text, {"EI0006", "etting socket times out", "create link timeout"}));
   switch (event.kind) {
     case EventKind::exception: ReadException(event); break;
     case EventKind::cuda_error: ReadCudaError(event); break;

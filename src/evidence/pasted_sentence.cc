@@ -65,7 +65,8 @@ bool HasKernelsHead(std::string_view text) {
 bool BeginsLine(std::string_view text) {
   for (const std::string_view begin :
        {"slurmstepd: ", "srun: error: ", "[rank", "NVRM: ", "CUDA error: ", "NCCL error ", "terminate called ",
-        "ncclSystemError", "ncclInternalError", "ncclRemoteError", "ncclUnhandledCudaError"})
+        "ncclSystemError", "ncclInternalError", "ncclRemoteError", "ncclUnhandledCudaError",
+        "Unable to determine the device handle for "})
     if (text.starts_with(begin)) return true;
   // "... the error NET/IB : Got completion from peer 10.0.0.7<34567> with status=12": NCCL's words without their head.
   if (text.starts_with("NET/") && Contains(text.substr(0, 80), "Got completion ")) return true;
@@ -92,7 +93,12 @@ std::string_view LineInSentence(std::string_view sentence) {
     if (Contains(sentence, hedge)) return sentence;
   for (const Quotation& marks : kQuotations)
     if (const std::string_view part = PartBehind(sentence, marks); part.size() > 12) return part;
-  // A word in another script may stand before it without a blank.
+  // Words in another script may stand before it, with a blank or without one.
+  for (size_t at = 1; at < sentence.size(); ++at) {
+    const bool behind = static_cast<unsigned char>(sentence[at - 1]) >= 0x80 ||
+                        (at > 1 && sentence[at - 1] == ' ' && static_cast<unsigned char>(sentence[at - 2]) >= 0x80);
+    if (behind && sentence[at] >= 'A' && BeginsLine(sentence.substr(at))) return sentence.substr(at);
+  }
   for (size_t at = sentence.find('['); at != std::string_view::npos; at = sentence.find('[', at + 1))
     if (at > 0 && static_cast<unsigned char>(sentence[at - 1]) >= 0x80 && IsLoggersHead(sentence.substr(at)))
       return sentence.substr(at);

@@ -127,6 +127,25 @@ void ReadToldEnd(std::string_view line, const SourceRef& source, Fragment& fragm
   }
 }
 
+// "I get a segmentation fault after the first step", "Bus error when using 16 GPUs": a signal by its name.
+void ReadToldSignal(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  std::string low(Trim(sentence));
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const bool bus = Contains(low, "bus error");
+  const bool fault = Contains(low, "segmentation fault") || HasOwnWord(low, "segfault") || HasOwnWord(low, "segfaults");
+  const bool begins = low.starts_with("bus error") || low.starts_with("segmentation fault") || low.starts_with("segfault");
+  if (bus == fault || !(begins || TellsOccurrence(sentence))) return;
+  const bool known = std::any_of(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
+    return EndsOrFails(event) || event.kind == EventKind::shared_memory_full;
+  });
+  if (known) return;
+  Event& event = AddProse(EventKind::process_exited, sentence, source, fragment);
+  auto& end = event.Make<ProcessEnd>();
+  end.code = bus ? -7 : -11;
+  end.how = SignalName(bus ? 7 : 11);
+}
+
 // "The GPU is not usable due to an uncorrectable ECC error": told by whoever saw it on the device.
 void ReadToldMemoryError(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
   std::string low(sentence);
@@ -251,6 +270,7 @@ void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& frag
     if (!IsOpenOrDenied(sentence)) {
       ReadToldXids(sentence, source, fragment);
       ReadToldEnd(sentence, source, fragment);
+      ReadToldSignal(sentence, source, fragment);
       ReadToldPower(sentence, source, fragment);
       ReadToldLockLimit(sentence, source, fragment);
     }

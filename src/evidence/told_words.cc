@@ -204,12 +204,12 @@ class IgnoredException {
 
 }  // namespace
 
-// The first line, where an empty one follows it.
+// The first line, where an empty one follows it, or the log in its fence.
 static std::string_view TitleOf(std::string_view bytes) {
   const size_t end = bytes.find('\n');
   if (end == std::string_view::npos || end == 0 || end > 200) return {};
-  const std::string_view rest = bytes.substr(end + 1, 2);
-  return rest.starts_with('\n') || rest.starts_with("\r\n") ? bytes.substr(0, end) : std::string_view();
+  const std::string_view rest = bytes.substr(end + 1, 3);
+  return rest.starts_with('\n') || rest.starts_with("\r\n") || rest == "```" ? bytes.substr(0, end) : std::string_view();
 }
 
 void AddToldWords(std::string_view bytes, Fragment& fragment) {

@@ -45,12 +45,22 @@ TEST(ToldWords, ACheckThatComparesRanksReportsAnError) {
   EXPECT_FALSE(ReportsError("Rank 3 has 512 samples, other ranks have 498"));
 }
 
+TEST(ToldWords, LongerThanOnOneHostIsSlow) {
+  EXPECT_TRUE(SaysItIsSlow("With two nodes the training time is very longer than when I use a single one."));
+  EXPECT_FALSE(SaysItIsSlow("The second run will take longer than when the cache is there, as expected."));
+}
+
 TEST(ToldWords, ALineOfAProgramReportsAnError) {
   for (const char* line :
        {"2024-05-01 10:00:00 ERROR scheduler: no free slot", "node3:rank1: Assertion failure at psm3/ptl.c:196: n == m",
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", "job-master-0   0/2   CrashLoopBackOff   8   2m41s",
         "Pod: team.job-worker-0 exited with code 1", "[c10d] read: socket timed out after 1800000ms",
-        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0", "agent error: 10.0.0.3:29500 unreachable"})
+        "E0101 agent.cc:12] Failed to open /dev/infiniband/uverbs0", "agent error: 10.0.0.3:29500 unreachable",
+        "E1103 16:40:02.104410       1 controller.go:88] Failed to sync job ml/bert",
+        "imexd.service: Main process exited, code=exited, status=1/FAILURE",
+        "imexd.service: Main process exited, code=killed, status=9/KILL", "**read/write error**", "Input/output error",
+        "prun: error: the step of task 3 could not be created on that host",
+        "request to query the switch driver failed with error:WARNING Nothing to do"})
     EXPECT_TRUE(ReportsError(line)) << line;
 }
 
@@ -61,7 +71,11 @@ TEST(ToldWords, ALessOrASentenceIsNoError) {
         "[W1210 11:04:01.455238000 TCPStore.cpp:347] [c10d] TCP client failed to connect/validate to host a:1 - "
         "retrying",
         "I get an error: what does it mean and how can it be avoided", "step 10 loss 2.1",
-        "Epoch: [0] lr: 0.0001 class_error: 98.71 loss: 61.0 (61.0)", "top1 error: 0.231"})
+        "Epoch: [0] lr: 0.0001 class_error: 98.71 loss: 61.0 (61.0)", "top1 error: 0.231",
+        "I1103 16:40:02.104410       1 helper.go:49] Predicates failed for task <a> on node <b>: fit failed: no GPU",
+        "W1103 16:40:02.104410       1 helper.go:49] Failed to list pods, will be tried again",
+        "imexd.service: Main process exited, code=exited, status=0/SUCCESS", "mean squared error", "validation error",
+        "slurmstepd: error: couldn't chdir to `/home/kim': No such file or directory: going to /tmp instead"})
     EXPECT_FALSE(ReportsError(line)) << line;
 }
 

@@ -29,7 +29,8 @@ bool IsWarningOfPyTorch(std::string_view line) {
 
 // " exited with code 3", not " exited with code 0"
 bool HasFailedCode(std::string_view line) {
-  for (const std::string_view words : {"exited with code ", "exit code ", "exit status ", "exitcode: "}) {
+  for (const std::string_view words :
+       {"exited with code ", "exit code ", "exit code: ", "Exit code: ", "exit status ", "exitcode: "}) {
     const auto rest = After(line, words);
     int64_t code = 0;
     std::string_view number = rest.value_or("");
@@ -46,6 +47,27 @@ bool IsFigure(std::string_view text) {
   const size_t fraction = ++at;
   while (at < text.size() && IsDigit(text[at])) ++at;
   return at > fraction && (at == text.size() || (text[at] != '.' && text[at] != ':'));
+}
+
+// "**read/write error**", "bus error", "KVS connection error!": a few words whose last one says it, and no figure.
+bool IsBareError(std::string_view line) {
+  line = Trim(line);
+  while (!line.empty() && (line.back() == '*' || line.back() == '!' || line.back() == '.')) line.remove_suffix(1);
+  while (!line.empty() && line.front() == '*') line.remove_prefix(1);
+  if (line.size() > 40 || !(line.ends_with(" error") || line.ends_with(" ERROR"))) return false;
+  // "no error", "without error", "val error", "mean squared error", "prediction error" are results.
+  if (ContainsAny(line, {"no ", "No ", "without", "on ", "ignore"})) return false;
+  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "input/output", "nput/Output",
+                            "read/write", "river ", "evice ", "nknown ", "rotocol ", "egmentation "});
+}
+
+// slurmstepd: error: NVML: Failed to get usage(15): ...    "program: error: ", as GNU's rules for messages have it
+bool IsErrorOfProgram(std::string_view line) {
+  const size_t colon = std::min(line.find(": "), line.size());
+  const std::string_view name = line.substr(0, colon);
+  if (name.size() < 2 || name.size() > 60 || name.find_first_of(" \t'\"`") != std::string_view::npos) return false;
+  const std::string_view rest = line.substr(std::min(colon + 2, line.size()));
+  return rest.starts_with("error: ") || rest.starts_with("fatal: ") || rest.starts_with("fatal error: ");
 }
 
 // "### Error messages and logs", "**Error log**": the headings of a form that somebody filled in.
@@ -68,8 +90,10 @@ bool HasErrorWord(std::string_view line) {
 
 // F0825 11:10:33.595355   331 device.cc:592] Check failed: ...          glog and Abseil, where F ends the program
 // F20250825 11:10:33.595355   331 device.cc:592] ...
-bool IsFatalLine(std::string_view line) {
-  if (!TakeLiteral(line, "F")) return false;
+// I1103 16:40:02.104410       1 allocate.go:208] Failed to ...           klog of Kubernetes, where I is no error
+bool HasLevel(std::string_view line, std::string_view levels) {
+  if (line.empty() || levels.find(line[0]) == std::string_view::npos) return false;
+  line.remove_prefix(1);
   const size_t day = std::min(line.find_first_not_of("0123456789"), line.size());
   if ((day != 4 && day != 8) || !line.substr(day).starts_with(' ')) return false;
   line.remove_prefix(day + 1);
@@ -79,6 +103,19 @@ bool IsFatalLine(std::string_view line) {
   const size_t colon = place.rfind(':');
   return colon != std::string_view::npos && colon > 8 && colon + 1 < place.size() && IsDigit(place[colon + 1]) &&
          place.find('.', place.rfind(' ')) < colon;
+}
+
+bool IsFatalLine(std::string_view line) { return HasLevel(line, "F"); }
+
+// imexd.service: Main process exited, code=exited, status=1/FAILURE      systemd, of a service of the host
+// imexd.service: Main process exited, code=killed, status=9/KILL
+// imexd.service: Failed with result 'exit-code'.
+bool IsFailedUnit(std::string_view line) {
+  const auto told = After(line, ".service: ");
+  if (!told) return false;
+  if (told->starts_with("Failed with result '")) return true;
+  const auto status = After(*told, "code=exited, status=");
+  return (status && !status->starts_with('0')) || ContainsAny(*told, {"code=killed, status=", "code=dumped, status="});
 }
 
 // thread 'main' panicked at src/worker.rs:212:14:                       Rust
@@ -108,23 +145,28 @@ bool EndsItsProgram(std::string_view line) {
 }
 
 bool ReportsAnEnd(std::string_view line) {
-  return HasFailedCode(line) || ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION",
-                                                   "CrashLoopBackOff", "FAILED", "srun: error: "});
+  return HasFailedCode(line) || IsFailedUnit(line) ||
+         ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION", "CrashLoopBackOff", "FAILED",
+                            "srun: error: "});
 }
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  if (ContainsAny(line,
+  // "... failed with error:WARNING Nothing to do": a level is what stands before the message.
+  if (ContainsAny(line.substr(0, line.find("failed with error")),
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
-  if (IsWarningOfPyTorch(line) || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  // "couldn't chdir to `/home/kim': ...: going to /tmp instead": it goes on, and says how.
+  if (ContainsAny(line, {" instead", "alling back to "})) return false;
   if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",
                          "assertion fail", "FATAL", "Fatal error", "fatal error"}))
     return true;
   if (IsLastWordOfProgram(line)) return true;
-  if (HasFailedCode(line)) return true;
-  if (ComparesRanks(line)) return true;
+  if (HasFailedCode(line) || IsFailedUnit(line) || ComparesRanks(line)) return true;
+  if (IsErrorOfProgram(Trim(line))) return true;
   if (IsSentence(line)) return false;
+  if (IsBareError(line)) return true;
   const bool shaped =
       HasBareWord(line, "ERROR") || HasBareWord(line, "FAILED") || HasErrorWord(line) ||
       ContainsAny(line, {" Error ", "Failed to ", "failed to ", "failed: ", "failed with ", "timed out after "});

@@ -476,7 +476,9 @@ struct PortTaken {
 enum class FabricFault : uint8_t {
   not_started,  // CUDA does not start (error 802)
   bad_status,   // nvidia-smi -q prints another status than Success
-  out_of_sync   // the driver's state of the fabric is not that of the fabric manager
+  out_of_sync,  // the driver's state of the fabric is not that of the fabric manager
+  no_switch,    // the fabric manager finds no NVSwitch on the host: it is not needed there
+  stopped,      // a tool of the host says that the fabric manager does not run
 };
 
 // CUDA refuses to set something up: access to a peer's memory, the NVSwitch fabric.

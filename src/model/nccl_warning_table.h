@@ -333,6 +333,8 @@ inline constexpr NcclWarningPattern kNcclWarnPatterns[] = {
     {"NET/OFI Couldn't enable ", "RC: -", "net-device-setup-failed"},
     {"NET/OFI Couldn't bind ", "RC: -", "net-device-setup-failed"},
     {"NET/OFI Unable to register memory", "RC: -", "net-device-setup-failed"},
+    {"NET/OFI Creating new ", "failed: ", "net-device-setup-failed"},
+    {"NET/OFI Unable to insert remote address", "", "net-plugin-failed"},
     {"NET/OFI OFI fi_getinfo() call failed", "No data available", "libfabric-no-provider"},
     {"NET/OFI fi_getinfo", "-61", "libfabric-no-provider"},
     {"NET/OFI Unable to find a protocol that worked", "", "net-plugin-not-started"},

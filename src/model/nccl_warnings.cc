@@ -56,6 +56,7 @@ int64_t SystemError(std::string_view message) {
   if (Contains(message, "Operation not permitted")) return 1;
   if (Contains(message, "Permission denied")) return 13;
   if (Contains(message, "Invalid argument")) return 22;
+  if (Contains(message, "Operation not supported")) return 95;
   return -1;
 }
 

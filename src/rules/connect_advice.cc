@@ -37,4 +37,23 @@ void TellGidSetting(const Case& facts, const Event& failure, Finding& finding) {
   }
 }
 
+void TellInactivePorts(const Case& facts, Finding& finding) {
+  std::vector<const Event*> bad;
+  for (const Event& event : facts.incident.events) {
+    const auto& port = event.As<PortState>();
+    if (event.kind != EventKind::port_state || port.nvlink) continue;
+    if (port.health == PortHealth::active) return;
+    bad.push_back(&event);
+  }
+  if (bad.empty()) return;
+  const std::string& name = bad.front()->As<PortState>().device;
+  const std::string which = name.empty() || bad.size() > 1 ? "the ports" : name;
+  finding.headline += bad.size() == 1 ? "; the only adapter port that is listed is not active"
+                                      : "; none of the adapter ports that are listed is active";
+  finding.evidence.push_back(CiteEvent(*bad.front(), "the state of the port"));
+  finding.fix.insert(finding.fix.begin(),
+                     "Bring " + which + " up first: cable and transceiver, ip link set INTERFACE up, and the switch "
+                     "port; ibstat or rdma link must show Active.");
+}
+
 }  // namespace tacet

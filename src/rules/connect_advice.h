@@ -16,5 +16,7 @@ std::vector<std::string> TcpConnectSteps(const Event& failure, const ToldEvents&
 
 // NCCL_IB_GID_INDEX is set in the process whose adapter cannot be connected: says and cites it, and what to set.
 void TellGidSetting(const Case& facts, const Event& failure, Finding& finding);
+// No port of an adapter that is listed beside the error is active: that comes first.
+void TellInactivePorts(const Case& facts, Finding& finding);
 
 }  // namespace tacet

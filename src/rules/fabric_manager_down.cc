@@ -3,10 +3,32 @@
 
 namespace tacet {
 
+// A service that is not needed on this host, and that somebody tries to start: no fault of any job.
+static void NoteNoSwitch(const Case& facts, RuleAnswer& answer) {
+  const ToldEvents told = CollectTold(facts, [](const Event& event) {
+    return event.kind == EventKind::fabric_down && event.As<CudaRefusal>().fabric == FabricFault::no_switch;
+  });
+  if (!told) return;
+  Finding finding = ToldFinding(facts, "fabric-manager-down", told, "it finds no NVSwitch");
+  finding.status = Status::healthy;
+  finding.severity = Severity::note;
+  finding.confidence = Confidence::likely;
+  finding.headline =
+      "the fabric manager does not start because the host has no NVSwitch: it is not needed there, and jobs run "
+      "without it";
+  finding.fix = {
+      "Leave it out: systemctl disable --now nvidia-fabricmanager. Only machines with NVSwitches (HGX, DGX) need it; "
+      "NVLink bridges between two cards do not.",
+      "If the machine should have NVSwitches: lspci | grep -i nvswitch, and dmesg -T | grep -i nvswitch, show whether "
+      "the driver sees them; in a virtual machine they stay with the host."};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeFabricManager(const Case& facts) {
   RuleAnswer answer;
+  NoteNoSwitch(facts, answer);
   const ToldEvents told = CollectTold(facts, [](const Event& event) {
-    return event.kind == EventKind::fabric_down ||
+    return (event.kind == EventKind::fabric_down && event.As<CudaRefusal>().fabric != FabricFault::no_switch) ||
            IsFatalWarning(event, {"fabric-not-ready", "nvls-bind-failed", "mnnvl-unusable"});
   });
   if (!told) return answer;
@@ -32,6 +54,11 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
     finding.fix = {"nvidia-imex-ctl -N on all hosts of the domain; the service must be up everywhere.",
                    "Give the job its channel (/dev/nvidia-caps-imex-channels/channel0).",
                    "NCCL_MNNVL_ENABLE=0 works around it."};
+  } else if (lead.As<CudaRefusal>().fabric == FabricFault::stopped) {
+    finding.confidence = Confidence::likely;
+    if (facts.analyses.end.kind != JobEnding::crashed && facts.analyses.end.kind != JobEnding::hung)
+      finding.status = Status::degraded, finding.severity = Severity::warning;
+    finding.headline = "the fabric manager does not run: CUDA does not start on the GPUs of an NVSwitch machine" + unknown;
   } else if (const auto& told_state = lead.As<CudaRefusal>(); told_state.fabric != FabricFault::not_started) {
     const bool listed = told_state.fabric == FabricFault::bad_status;
     finding.confidence = Confidence::likely;

@@ -90,7 +90,11 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
             "; the line of code at which the error appears did not cause it."};
   for (const std::string_view link : {"NVLink", "nvlink"})
     if (words.find(link) != std::string::npos) return NvlinkSteps(NodeOf(incident, lead));
-  for (const std::string_view hardware : {"GPU is lost", "hardware", "Contained"})
+  if (const XidMeaning* lost = words.find("GPU is lost") != std::string::npos ? FindXid(79) : nullptr)
+    return {std::string(lost->advice), "nvidia-smi and dmesg -T | grep Xid on " + NodeOf(incident, lead) +
+                                           " name the GPU.",
+            "Restart the job without that node."};
+  for (const std::string_view hardware : {"hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};
   if (words == "unknown error")  // of the device or of the program alike
     return {

@@ -35,6 +35,19 @@ bool HasAllStacks(const Case& facts) {
   return !life.ranks.empty() && static_cast<size_t>(life.stacks) >= life.ranks.size();
 }
 
+// A benchmark, or a process whose stacks were shown and have no frame of Python.
+static bool IsNativeProgram(const Incident& incident) {
+  const auto& threads = incident.threads;
+  if (!threads.empty())
+    return std::none_of(threads.begin(), threads.end(), [](const ThreadStack& one) { return one.has_python; });
+  return std::any_of(incident.benchmark_runs.begin(), incident.benchmark_runs.end(),
+                     [](const BenchmarkRun& run) { return run.tool == "nccl-tests"; });
+}
+
+std::string StackCommand(const Incident& incident) {
+  return IsNativeProgram(incident) ? "gdb -p PID -batch -ex 'thread apply all bt'" : "py-spy dump --pid PID";
+}
+
 // Settings of NCCL are of no use for a library made in its likeness.
 static bool UsesAnotherLibrary(const Incident& incident) {
   return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
@@ -58,7 +71,8 @@ std::string HangCapture(const Case& facts) {
   const bool native = std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
                                   [](const Event& event) { return event.kind == EventKind::heartbeat_stuck; });
   if (lacks(life.stacks))
-    wanted.push_back({"stacks", native ? " (py-spy dump --native --pid PID)" : " (py-spy dump --pid PID)"});
+    wanted.push_back({"stacks", native ? " (py-spy dump --native --pid PID)"
+                                      : " (" + StackCommand(facts.incident) + ")"});
   if (lacks(life.nccl_logs) && !UsesGlooAlone(facts.incident)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
   if (wanted.empty())
     return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "

@@ -6,6 +6,7 @@
 #include "model/event_time.h"
 #include "model/network_address.h"
 #include "rules/init_finding.h"
+#include "rules/ssh_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -114,65 +115,6 @@ static std::vector<std::string> StoreAdvice(const std::string& address) {
           "(--rdzv-endpoint, MASTER_ADDR, MASTER_PORT).",
           "From the host that reports it: " + std::string(number ? "" : "getent hosts (does the name resolve?), ") +
               "ping, and nc -zv to that port; open it in the firewall."};
-}
-
-// DeepSpeed's and other launchers start the processes of another node over ssh: neither NCCL nor its ports have a part
-// in it.
-static bool IsOfSsh(const Event* event) {
-  return event->kind == EventKind::store_unreachable && event->As<StoreUnreachable>().how != Unreachable::store;
-}
-
-// "node1, node2 and 14 more"
-static std::string HostList(const std::vector<std::string>& hosts) {
-  constexpr size_t kMost = 4;
-  std::string list;
-  for (size_t i = 0; i < std::min(hosts.size(), kMost); ++i) {
-    const bool last = i + 1 == hosts.size();
-    list += (i == 0 ? "" : last ? " and " : ", ") + hosts[i];
-  }
-  return list + (hosts.size() > kMost ? " and " + std::to_string(hosts.size() - kMost) + " more" : "");
-}
-
-// The launcher hands "node7:4" on as a name: it does not know this way to write slots.
-static void TellSlots(const std::string& host, Finding& finding) {
-  const std::string name = host.substr(0, host.find(':'));
-  finding.headline = "the launcher gave ssh '" + host +
-                     "' as a host name: this mpirun does not split a host from its number of slots, and nothing was "
-                     "started";
-  finding.fix = {
-      "Look which mpirun is found (which mpirun; mpirun --version): host:slots is Open MPI's way to write them; MPICH, "
-      "Intel MPI and old releases of Open MPI have their own.",
-      "Write the slots in a hostfile ('" + name + " slots=" + host.substr(host.find(':') + 1) +
-          "'), or install the MPI that the launcher expects.",
-      "The name itself is not at fault: do not change DNS or /etc/hosts."};
-}
-
-static void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
-  const auto ssh = std::find_if(events.begin(), events.end(), IsOfSsh);
-  if (ssh == events.end()) return;
-  const auto& told = (*ssh)->As<StoreUnreachable>();
-  std::vector<std::string> hosts;
-  for (const Event* event : events)
-    if (const auto& one = event->As<StoreUnreachable>(); IsOfSsh(event) && one.how == told.how && !one.address.empty())
-      if (std::find(hosts.begin(), hosts.end(), one.address) == hosts.end()) hosts.push_back(one.address);
-  finding.confidence = Confidence::likely;  // ssh itself tells it
-  finding.status = Status::crash;           // no process was started
-  for (EvidenceItem& item : finding.evidence) item.says = "ssh cannot start a process there";
-  if (told.how == Unreachable::ssh_slots) return TellSlots(told.address, finding);
-  const std::string host = hosts.empty() ? "another node" : HostList(hosts);
-  const std::string first = hosts.empty() ? "NODE" : hosts.front();
-  const bool unknown = told.how == Unreachable::ssh_unknown_host;
-  finding.headline = unknown ? "the launcher cannot start processes on " + host + ": ssh cannot resolve the " +
-                                   (hosts.size() > 1 ? "names" : "name")
-                             : "the launcher cannot start processes on " + host + ": ssh to " +
-                                   (hosts.size() > 1 ? "them" : "it") + " fails";
-  finding.fix = {
-      unknown ? "On the node that starts the job: getent hosts " + first +
-                    "; correct the name in the hostfile, or add it to DNS or /etc/hosts."
-              : "On the node that starts the job: ssh " + first + " hostname; it must work without a password.",
-      "In containers the host's names and keys are not known: use addresses, or mount ~/.ssh and /etc/hosts. In "
-      "Kubernetes a pod's name resolves once its service exists and the pod is ready: let the launcher wait for it.",
-      "On a single node leave the hostfile out, so that the launcher needs no ssh."};
 }
 
 // An exception that tells of nothing but the program itself.

@@ -119,8 +119,15 @@ std::vector<std::string> LibraryHangSteps(const Event& told) {
                         "rank that reports no timeout: the others wait for it."
                       : "Read the plog of " + awaited +
                             " first (ascend/log/debug/plog), then those of the other ranks, for the earliest error.",
-      "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process is.",
-      told.op == OpKind::unknown && !told.peer.known()
+      told.Means(Meaning::setup_failed)
+          ? "Check the link itself: hccn_tool -i DEVICE -link -g and -ip -g on both hosts, hccn_tool -i DEVICE -ping -g "
+            "address ADDRESS, and -tls -g, which must be the same everywhere."
+          : "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process "
+            "is.",
+      told.Means(Meaning::setup_failed)
+          ? "If some ranks only arrive late (loading, compiling): raise HCCL_CONNECT_TIMEOUT on all ranks, the limit of "
+            "this wait."
+      : told.op == OpKind::unknown && !told.peer.known()
           ? "If the ranks were merely slow: raise ACL_DEVICE_SYNC_TIMEOUT (device synchronization) and "
             "HCCL_EXEC_TIMEOUT "
             "(collectives), the limits of the wait."

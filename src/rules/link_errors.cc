@@ -18,10 +18,17 @@ static RuleAnswer JudgeLinkErrors(const Case& facts) {
     finding.severity = Severity::warning;
     finding.status = Status::degraded;
     finding.confidence = Confidence::likely;
-    finding.headline = "port " + std::to_string(port.port) + " of " + port.device +
+    const bool nvlink = port.device.starts_with("GPU ");
+    finding.headline = (nvlink ? "NVLink link " : "port ") + std::to_string(port.port) + " of " + port.device +
                        (port.host.empty() ? "" : " on " + port.host) + " counted " + ListWords(port.counted) +
                        "; the counters do not show since when";
-    finding.evidence.push_back(CiteEvent(event, "the counters of this port"));
+    finding.evidence.push_back(CiteEvent(event, nvlink ? "the counters of this link" : "the counters of this port"));
+    if (nvlink)
+      finding.fix = {
+          "Read them again under load (nvidia-smi nvlink -e): only counters that rise matter; nvidia-smi nvlink -re "
+          "clears them.",
+          "dmesg -T | grep -iE 'xid|sxid' on that host: Xid 74 or 144 to 150 name the link that failed.",
+          "If they rise: drain the host, reset its GPUs together, and have the GPU and the baseboard checked."};
     answer.findings.push_back(std::move(finding));
   }
   return answer;

@@ -369,6 +369,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                               : "a transport error" + PlaceOfError(facts, *event)));
   }
   if (IsWarning(lead, "ib-modify-qp-failed")) TellGidSetting(facts, lead, finding);
+  if (lead.As<Warning>().id.starts_with("ib-")) TellInactivePorts(facts, finding);
   if (facts.standstill.operation) finding.operation = RefOf(*facts.standstill.operation);
   answer.findings.push_back(std::move(finding));
   return answer;

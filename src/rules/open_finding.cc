@@ -214,11 +214,12 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
     steps.push_back(
         std::string(gone ? "When it hangs again" : "While the job hangs") +
         (HasAllStacks(facts)
-             ? ", take the stacks of all ranks twice, some seconds apart (py-spy dump --pid PID): the stacks "
-               "read so far do not settle it."
+             ? ", take the stacks of all ranks twice, some seconds apart (" + StackCommand(facts.incident) +
+                   "): the stacks read so far do not settle it."
              : ", take the stack of every " +
-                   std::string(census && !census.outside.empty() ? "member of that group" : "rank") +
-                   " (py-spy dump --pid PID): the rank whose main thread is not in communication is the one that the "
+                   std::string(census && !census.outside.empty() ? "member of that group" : "rank") + " (" +
+                   StackCommand(facts.incident) +
+                   "): the rank whose main thread is not in communication is the one that the "
                    "others wait for."));
   const std::string restart =
       "estart it under `tacet run`, or capture what is listed below, then run the diagnosis on the result.";

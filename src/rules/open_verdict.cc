@@ -195,6 +195,21 @@ bool HasWordsOfAJob(const Incident& incident) {
                      [](const InputFile& file) { return file.bytes.understood > 0; });
 }
 
+bool HoldsKernelLogsOnly(const Incident& incident) {
+  const auto& files = incident.files;
+  return !files.empty() && std::all_of(files.begin(), files.end(),
+                                       [](const InputFile& file) { return file.format == "kernel_log"; });
+}
+
+// What a kernel log tells by what is not in it.
+void SettleQuietKernel(Diagnosis& diagnosis) {
+  diagnosis.headline =
+      "the kernel log reports no fault of a GPU, a PCIe link, an adapter or a disk, and no killed process";
+  diagnosis.open.push_back({"Is it the log of the right host and time?",
+                            "the kernel log from before the failure until after it (dmesg -T, journalctl -k), of the "
+                            "host on which the job failed"});
+}
+
 }  // namespace
 
 bool SawAllToTheEnd(const Case& facts) {
@@ -238,8 +253,10 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (facts.incident.files.empty() || (ranks == 0 && !HasWordsOfAJob(facts.incident))) {
     diagnosis.headline = PipelineWords(facts);
-    if (diagnosis.headline.empty() && !QuoteUnreadError(facts, diagnosis))
+    if (diagnosis.headline.empty() && !QuoteUnreadError(facts, diagnosis)) {
+      if (HoldsKernelLogsOnly(facts.incident)) return SettleQuietKernel(diagnosis);
       diagnosis.headline = IsAllEmpty(facts.incident) ? "The input has no content" : "No recognizable job data found";
+    }
     diagnosis.open.push_back(
         {"What happened?", "logs, dumps or stacks of the job; `tacet formats` lists what is read"});
     return;

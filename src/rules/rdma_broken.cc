@@ -9,7 +9,7 @@ namespace tacet {
 namespace {
 
 constexpr int64_t kLocalProtection = 4;                                               // IBV_WC_LOC_PROT_ERR
-constexpr int64_t kNotPermitted = 1, kNoMemory = 12, kDenied = 13, kBadAddress = 14;  // errno
+constexpr int64_t kNotPermitted = 1, kNoMemory = 12, kDenied = 13, kBadAddress = 14, kNotSupported = 95;  // errno
 
 bool IsLimitWarning(const Event& event) { return event.As<RdmaFailure>().only_warned; }
 
@@ -34,6 +34,8 @@ RdmaFault RdmaFaultOf(const Event& event) {
   switch (warning.number) {
     case kNoMemory: return RdmaFault::locked_memory;
     case kBadAddress: return RdmaFault::gpu_memory;
+    // Host memory is always supported: it was the GPU's, by DMA-BUF.
+    case kNotSupported: return warning.id == "ib-register-failed" ? RdmaFault::gpu_memory : RdmaFault::queues;
     case kNotPermitted:
     case kDenied: return RdmaFault::no_device;
     default: return warning.id == "ib-queue-failed" ? RdmaFault::queues : RdmaFault::unknown;
@@ -51,6 +53,8 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event, const Event* lim
       return "memory cannot be locked for the InfiniBand adapter: the memlock limit is " +
              (!limit ? "probably too low" : "too low" + (LimitOf(*limit) > 0 ? ", " + SizeWords(LimitOf(*limit)) : ""));
     case RdmaFault::gpu_memory:
+      if (event.As<Warning>().number == kNotSupported)
+        return "the InfiniBand adapter's driver cannot register GPU memory by DMA-BUF (operation not supported)";
       return "the InfiniBand adapter cannot register GPU memory: nvidia_peermem is not loaded or does not match the "
              "driver";
     case RdmaFault::protection:
@@ -82,7 +86,18 @@ std::string_view RdmaProof(const Event& event) {
   }
 }
 
-std::vector<std::string> RdmaAdvice(RdmaFault fault, Library library) {
+// DMA-BUF needs all of: the open kernel module, a new kernel, and an RDMA driver that knows it.
+std::vector<std::string> DmaBufSteps() {
+  return {
+      "Run with NCCL_DMABUF_ENABLE=0: NCCL then uses nvidia_peermem (lsmod | grep peermem; modprobe nvidia_peermem).",
+      "DMA-BUF needs the open kernel module of the driver, Linux 5.12 or newer, and an RDMA driver (MLNX_OFED, "
+      "rdma-core) that supports it: compare ofed_info -s and uname -r with a host on which it works.",
+      "NCCL_NET_GDR_LEVEL=LOC works around both, and is slower."};
+}
+
+std::vector<std::string> RdmaAdvice(RdmaFault fault, const Event& lead) {
+  const Library library = lead.library;
+  if (fault == RdmaFault::gpu_memory && lead.As<Warning>().number == kNotSupported) return DmaBufSteps();
   switch (fault) {
     case RdmaFault::locked_memory:
       return {
@@ -179,7 +194,7 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   const bool guessed = fault == RdmaFault::unknown || (fault == RdmaFault::locked_memory && !limit);
   finding.confidence = guessed ? Confidence::likely : Confidence::certain;
   finding.headline = RdmaFaultWords(fault, *lead, limit) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
-  finding.fix = RdmaAdvice(fault, lead->library);
+  finding.fix = RdmaAdvice(fault, *lead);
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.emplace_back(
         "Check inside the job itself, not in a login shell: the scheduler passes on limits of its own.");

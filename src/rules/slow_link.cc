@@ -14,6 +14,12 @@ std::string PlainRate(double gbs) {
   return text;
 }
 
+// A list may leave the unit out.
+std::string PairFigure(const PairRate& pair) {
+  std::string words = PlainRate(pair.gbs);
+  return pair.unit_told ? words : words.substr(0, words.find(' '));
+}
+
 bool IsNumber(const std::string& name) { return name.find_first_not_of("0123456789") == std::string::npos; }
 
 // "node 1" of a bare number, a name as it is.
@@ -43,13 +49,13 @@ void JudgePlainRates(const Case& facts, RuleAnswer& answer) {
         "Measure the network by itself: ib_write_bw or iperf3 between the hosts, and nccl-tests with one GPU per "
         "host."};
   } else if (const auto pair = FindUnequalPairs(facts.incident)) {
-    finding.headline = PairWord(pair->slow->one, pair->slow->other) + " reach " + PlainRate(pair->slow->gbs) + ", " +
-                       PairWord(pair->fast->one, pair->fast->other) + " reach " + PlainRate(pair->fast->gbs) + ": " +
+    finding.headline = PairWord(pair->slow->one, pair->slow->other) + " reach " + PairFigure(*pair->slow) + ", " +
+                       PairWord(pair->fast->one, pair->fast->other) + " reach " + PairFigure(*pair->fast) + ": " +
                        NodeWord(pair->shared) + " is in both pairs, so look at " + NodeWord(pair->suspect) +
                        " and at the path between " + pair->shared + " and " + pair->suspect;
-    finding.evidence.push_back({pair->slow->source, PlainRate(pair->slow->gbs), "the slow pair"});
+    finding.evidence.push_back({pair->slow->source, PairFigure(*pair->slow), "the slow pair"});
     if (pair->fast->source.line != pair->slow->source.line)
-      finding.evidence.push_back({pair->fast->source, PlainRate(pair->fast->gbs), "the faster pair"});
+      finding.evidence.push_back({pair->fast->source, PairFigure(*pair->fast), "the faster pair"});
     finding.fix = {"Measure between " + pair->suspect + " and " + pair->other +
                        " with the same command: if that is slow as well, " + NodeWord(pair->suspect) +
                        " is at fault; if not, the path between " + pair->shared + " and " + pair->suspect + ".",

@@ -2,12 +2,15 @@
 #include "rules/told_hang.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/stack_reading.h"
+#include "rules/benchmark_verdict.h"
 #include "rules/gpu_load_words.h"
+#include "rules/hang_capture.h"
 #include "rules/library_words.h"
 #include "rules/message_words.h"
 #include "rules/open_calls.h"
@@ -89,6 +92,44 @@ std::vector<std::string> TensorFlowSteps() {
       "Look at the output of every task: one that ended, or was never started, keeps the others waiting."};
 }
 
+// The run of a benchmark whose table ends before the last size. Null where none does.
+const BenchmarkRun* StoppedBenchmark(const Incident& incident) {
+  const auto& runs = incident.benchmark_runs;
+  const auto found = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) {
+    return run.tool == "nccl-tests" && !run.concluded && !run.reached_largest && run.failure.empty();
+  });
+  return found == runs.end() ? nullptr : &*found;
+}
+
+std::string StoppedBenchmarkWords(const Incident& incident) {
+  const BenchmarkRun* run = StoppedBenchmark(incident);
+  if (!run) return "";
+  if (run->lines.empty()) return "the benchmark's table has no line, so its first operation did not end";
+  return "the benchmark's table ends after " + tacet::SizeWords(run->lines.back().bytes);
+}
+
+// A benchmark runs no code of the user: what hangs is the path that the data takes.
+std::vector<std::string> BenchmarkSteps(const Incident& incident, const BenchmarkRun& run) {
+  std::set<std::string> hosts;
+  for (const BenchmarkDevice& device : run.devices)
+    if (!device.host.empty()) hosts.insert(device.host);
+  std::vector<std::string> steps;
+  if (hosts.size() > 1)
+    steps.push_back(
+        "Run it on each host by itself first, then on two: where one host alone hangs, it is the path between its "
+        "GPUs; else test with NCCL_IB_DISABLE=1, which leaves the adapters out.");
+  steps.push_back(
+      "Run it with NCCL_P2P_DISABLE=1 before the command (behind the program's name it is an argument and has no "
+      "effect; with mpirun: -x NCCL_P2P_DISABLE=1). If that helps, the direct path between GPUs is broken: the IOMMU or "
+      "ACS of the host (iommu=pt, ACS off), or cards and drivers that do not support it.");
+  steps.push_back(
+      "Find the pair: CUDA_VISIBLE_DEVICES=0,1 and so on, with two GPUs each; p2pBandwidthLatencyTest shows pairs "
+      "that hang or are slow.");
+  steps.push_back("While it hangs: dmesg -T on the host (Xid, IO_PAGE_FAULT, DMAR), and the stacks (" +
+                  StackCommand(incident) + ").");
+  return steps;
+}
+
 // RCCL's advice on the host may be the reason where the job hangs.
 void AddHostAdvice(const Case& facts, Finding& finding) {
   const auto& events = facts.incident.events;
@@ -109,6 +150,7 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   const OpenCalls calls = FindOpenCalls(facts);
   std::string where = StackWords(facts);
   if (where.empty()) where = calls.words;
+  if (where.empty()) where = StoppedBenchmarkWords(facts.incident);
   if (where.empty()) where = ReadGpuLoads(facts.incident, true).words;
   diagnosis.headline =
       std::string("the text around the log says that the job ") + (place.stopped ? "stops" : "hangs") +
@@ -125,6 +167,9 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   if (IsInLoader(facts, place))
     diagnosis.open = {{"What do the loader's workers wait for?",
                        "the stacks of the process and of its children (py-spy dump --pid PID), twice, a minute apart"}};
+  else if (StoppedBenchmark(facts.incident))
+    diagnosis.open = {{"Which path does the operation that hangs use?",
+                       "the whole output of the benchmark with NCCL_DEBUG=INFO, and dmesg -T of the hosts"}};
   else if (told.library != Library::not_told)
     diagnosis.open = {{"Which process keeps the others waiting?", LibraryCapture(told.library)}};
 }
@@ -140,6 +185,8 @@ void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
     finding.fix = LoaderSteps(facts.incident);
   } else if (told.library == Library::tensorflow) {
     finding.fix = TensorFlowSteps();
+  } else if (const BenchmarkRun* run = StoppedBenchmark(facts.incident); run && !place.helped_by_no_p2p) {
+    finding.fix = BenchmarkSteps(facts.incident, *run);
   } else if (place.helped_by_no_p2p) {
     finding.fix.insert(finding.fix.begin(),
                        "NCCL_P2P_DISABLE=1 helps: the direct path between the GPUs is suspect. Test it with "

@@ -31,7 +31,8 @@ std::string UnreadErrorWords(const Event& error) { return MessageWords(error.tex
 
 bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
   const Event* event = UnreadErrorBefore(facts.incident, nullptr);
-  if (!event) return false;
+  // How something ended adds nothing to what is told of it already.
+  if (!event || (event->Means(Meaning::consequence) && !diagnosis.findings.empty())) return false;
   Finding finding;
   finding.severity = Severity::warning;
   // Quotes within quotes would confuse.

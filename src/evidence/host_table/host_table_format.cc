@@ -12,7 +12,7 @@ namespace {
 // Such rows stand in texts of all kinds, beside what their own format reads: never a claim on the whole file.
 Recognition RecogniseHostTable(std::string_view prefix, std::string_view) {
   if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI", "temperature.gpu",
-                            "clocks.", "utilization.gpu", "power.draw", "| Diagnostic ", "-----  ", "Fabric"}))
+                            "clocks.", "utilization.gpu", "power.draw", "| Diagnostic ", "-----  ", "Fabric", "DCGM_FI_"}))
     return Recognition::no;
   if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
   LineReader lines(prefix);
@@ -41,6 +41,12 @@ void ReadHostTable(const FileView& file, Fragment& out) {
     lost.pci = std::move(row.pci);
     AddRow(EventKind::xid, row, std::move(lost), out);
   }
+  for (XidRow& row : table.xids) {
+    Xid xid;
+    xid.number = row.number;
+    xid.pci = std::move(row.pci);
+    AddRow(EventKind::xid, row, std::move(xid), out);
+  }
   for (FabricRow& row : table.fabrics)
     AddRow(EventKind::fabric_down, row, CudaRefusal{std::move(row.status), FabricFault::bad_status}, out);
   for (CheckRow& row : table.checks) AddRow(EventKind::gpu_check, row, std::move(row.check), out);
@@ -54,8 +60,8 @@ extern const Format kHostTableFormat;
 const Format kHostTableFormat = {
     .name = "host_table",
     .description =
-        "what a host or cluster lists: nvidia-smi (also Fabric of -q), gpustat and dcgmi diag tables, df, sinfo, "
-        "failed prologs of Slurm",
+        "what a host or cluster lists: nvidia-smi (also Fabric of -q), gpustat and dcgmi diag tables, metrics of "
+        "dcgm-exporter, df, sinfo, failed prologs of Slurm",
     .recognise = RecogniseHostTable,
     .read = ReadHostTable,
     .shares_lines = true,

@@ -9,12 +9,13 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/host_table/host_table_dcgm.h"
+#include "evidence/host_table/host_table_metrics.h"
 #include "evidence/host_table/host_table_smi_csv.h"
 
 namespace tacet {
 namespace {
 
-constexpr size_t kMostRows = 4096, kLongestLine = 400;
+constexpr size_t kMostRows = 4096, kLongestLine = 900;
 
 // ---- nvidia-smi, gpustat ----
 
@@ -293,7 +294,7 @@ class HostReader {
       host_ = host;
       return true;
     }
-    if (TakeFabric(text) || TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
+    if (TakeMetric(text) || TakeFabric(text) || TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
     if (ListedNodes state; TakePartition(text, state) || TakeNodeRow(text, state) || TakeProlog(text, state) ||
                            (reasons_ && TakeReason(text, state)))
       return AddNode(std::move(state));
@@ -302,6 +303,17 @@ class HostReader {
     if (text.starts_with("NODELIST ") && Contains(text, " STATE ")) return true;
     inodes_ = text.starts_with("Filesystem") ? Contains(text, "IUse%") : inodes_;
     return text.starts_with("Filesystem") && Contains(text, "Mounted on");
+  }
+
+  // Only the last Xid is kept by the exporter; zero where there was none.
+  bool TakeMetric(std::string_view text) {
+    if (text.starts_with("# HELP DCGM_FI_") || text.starts_with("# TYPE DCGM_FI_")) return true;
+    const auto sample = ParseDcgmSample(text);
+    if (!sample) return false;
+    const bool xid = sample->name == "DCGM_FI_DEV_XID_ERRORS" && sample->value > 0 && sample->value < 1000;
+    if (xid && out_.xids.size() < kMostRows)
+      out_.xids.push_back({place_, static_cast<int64_t>(sample->value), sample->pci});
+    return true;
   }
 
   //     Fabric
@@ -424,6 +436,7 @@ bool IsHostLine(std::string_view line) {
   bool of_interest = false;
   if (text.starts_with("| NVIDIA-SMI ") || TakeSpace(text, use, of_interest) || TakeGpustat(text, load)) return true;
   if (SmiCsv::IsHead(text) || DcgmTable::IsHead(text)) return true;
+  if (ParseDcgmSample(text)) return true;
   if (text.starts_with("CliqueId ") && Contains(text, " : ")) return true;  // of nvidia-smi -q
   std::array<std::string_view, 3> cells;
   if (text.starts_with('|') && TakeCells(text, cells) && GpuOfHead(cells)) return true;

@@ -41,7 +41,14 @@ struct FabricRow : RowPlace {
   std::string status;
 };
 
+// The last Xid of a GPU, as dcgm-exporter counts it.
+struct XidRow : RowPlace {
+  int64_t number = -1;
+  std::string pci;
+};
+
 struct HostTable {
+  std::vector<XidRow> xids;
   std::vector<FabricRow> fabrics;
   std::vector<GpuRow> gpus;
   std::vector<BrokenGpuRow> broken;

@@ -177,5 +177,17 @@ TEST(HostTable, ReadsTheRowsOfSingleGpusBelowATestOfDcgm) {
   EXPECT_FALSE(table.checks.back().check.failed);
 }
 
+TEST(HostTable, TheExporterTellsTheLastXidOfAGpu) {
+  const HostTable table = ParseHostTable(
+      "# TYPE DCGM_FI_DEV_XID_ERRORS gauge\n"
+      "DCGM_FI_DEV_XID_ERRORS{gpu=\"0\",pci_bus_id=\"00000000:1B:00.0\",Hostname=\"gx14\"} 0\n"
+      "DCGM_FI_DEV_XID_ERRORS{gpu=\"1\",pci_bus_id=\"00000000:43:00.0\",Hostname=\"gx14\"} 79\n"
+      "DCGM_FI_DEV_GPU_TEMP{gpu=\"1\",pci_bus_id=\"00000000:43:00.0\",Hostname=\"gx14\"} 61\n");
+  ASSERT_EQ(table.xids.size(), 1u);
+  EXPECT_EQ(table.xids[0].number, 79);
+  EXPECT_EQ(table.xids[0].pci, "0000:43:00");
+  EXPECT_EQ(table.not_understood, 0u);
+}
+
 }  // namespace
 }  // namespace tacet

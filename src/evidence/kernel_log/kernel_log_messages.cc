@@ -144,7 +144,13 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   }
   // amdgpu: sq_intr: error, detail 0x00000000, type 1, sh 1, priv 1, wave_id 4, simd_id 0, wgp_id 0
   // A wave stopped at an error: the kernel that ran is at fault, or the device.
-  const bool wave = message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ");
+  // [drm:mes_v11_0_submit_pkt_and_poll_completion.constprop.0 [amdgpu]] *ERROR* MES failed to response msg=3
+  // The firmware that gives the GPU's queues their turn does not answer any more.
+  const bool scheduler =
+      Contains(message, "MES") && ContainsAny(message, {"MES failed to respon", "failed to respond to msg="});
+  const bool wave =
+      (message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ")) ||
+      (scheduler && (message.starts_with("amdgpu ") || message.starts_with("[drm:mes_")));
   if (!reset && !fault && !ring && !wave) return KernelMessage::nothing;
   out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words
   out->value = 0;

@@ -171,7 +171,7 @@ class PortReader {
     std::string_view rest = text;
     int64_t number = -1;
     if (TakeLiteral(rest, "GPU ") && TakeNumber(rest, &number) && rest.starts_with(": ") &&
-        Contains(rest, "UUID: GPU-")) {
+        (Contains(rest, "UUID: GPU-") || rest.starts_with(": NVIDIA ")) && text.size() < 120) {
       gpu_ = "GPU " + std::to_string(number);
       return true;
     }
@@ -196,11 +196,36 @@ class PortReader {
     rest = text;
     if (gpu_.empty() || !TakeLiteral(rest, "Link ") || !TakeNumber(rest, &number) || !TakeLiteral(rest, ": "))
       return false;
+    if (Contains(rest, " Errors: ")) return TakeNvlinkErrors(rest, number);
     const bool inactive = rest == "<inactive>";
     if (!inactive && !rest.ends_with("GB/s")) return false;
     PortRow& row = RowOf(host_, gpu_, number, "");
     row.port.nvlink = true;
     Set(row, inactive ? PortHealth::down : PortHealth::active, true);
+    return true;
+  }
+
+  //          Link 3: Recovery Errors: 2             nvidia-smi nvlink -e, which lists links that are active
+  bool TakeNvlinkErrors(std::string_view text, int64_t link) {
+    const size_t colon = text.find(" Errors: ");
+    const std::string_view name = text.substr(0, colon);
+    std::string_view digits = text.substr(colon + 9);
+    int64_t count = 0;
+    if (!TakeNumber(digits, &count) || !(name == "Replay" || name == "Recovery" || name == "CRC")) return false;
+    PortRow& row = RowOf(host_, gpu_, link, "");
+    row.port.nvlink = true;
+    Set(row, PortHealth::active, true);
+    // A packet that is sent again costs little; a link that had to be trained again is another matter.
+    constexpr int64_t kFewResent = 1000;
+    if (count <= (name == "Recovery" ? 0 : kFewResent)) return true;
+    const std::string words = GroupDigits(std::to_string(count)) + (name == "Recovery" ? " recoveries"
+                                                                     : name == "CRC"    ? " CRC errors"
+                                                                                        : " replays");
+    for (PortErrorRow& known : out_.errors)
+      if (known.errors.device == gpu_ && known.errors.port == link && known.errors.host == host_)
+        return known.errors.counted.push_back(words), true;
+    if (out_.errors.size() < kMostPorts)
+      out_.errors.push_back({{gpu_, host_, link, {words}}, number_, offset_, std::string(Trim(text_))});
     return true;
   }
 
@@ -465,8 +490,8 @@ bool IsPortLine(std::string_view line) {
   if (Contains(line, " ==(") && Contains(line, ")==>")) return true;
   if (line.starts_with("# Port counters: Lid ") || line.starts_with("# Port extended counters: Lid ")) return true;
   if (IsLinkLetters(line) || Contains(line, kAllInactive)) return true;
-  if (line.starts_with("Link ") && line.size() > 5 && IsDigit(line[5]) && line.size() < 30)
-    return line.ends_with(": <inactive>") || line.ends_with(" GB/s");
+  if (line.starts_with("Link ") && line.size() > 5 && IsDigit(line[5]) && line.size() < 40)
+    return line.ends_with(": <inactive>") || line.ends_with(" GB/s") || Contains(line, " Errors: ");
   if (Contains(line, " physical_state ") && Contains(line, " state ")) return true;
   if (line.starts_with("hca_id:") || line.starts_with("CA '") || line.starts_with("Infiniband device '")) return true;
   return Contains(line, "MULTICAST") && Contains(line, "<") &&

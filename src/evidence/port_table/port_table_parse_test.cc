@@ -130,5 +130,18 @@ TEST(PortTable, OtherLinesAreNone) {
   EXPECT_TRUE(table.ports.empty());
 }
 
+TEST(PortTable, CountersOfNvlinkTellALinkThatWasTrainedAgain) {
+  const PortTable table = ParsePortTable(
+      "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-4f10)\n"
+      "\t Link 0: Replay Errors: 0\n\t Link 0: Recovery Errors: 0\n\t Link 0: CRC Errors: 12\n"
+      "\t Link 1: Replay Errors: 3\n\t Link 1: Recovery Errors: 14\n\t Link 1: CRC Errors: 20118\n");
+  ASSERT_EQ(table.ports.size(), 2u);
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::active);
+  ASSERT_EQ(table.errors.size(), 1u);
+  EXPECT_EQ(table.errors[0].errors.device, "GPU 0");
+  EXPECT_EQ(table.errors[0].errors.port, 1);
+  EXPECT_EQ(table.errors[0].errors.counted, (std::vector<std::string>{"14 recoveries", "20,118 CRC errors"}));
+}
+
 }  // namespace
 }  // namespace tacet

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_told_causes.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -247,7 +248,10 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::scheduler_kill:
       return OutsideEnd{static_cast<SchedulerKill>(record.value), record.object, record.host, record.cure};
     case TorchLogKind::peer_access_failed:
-    case TorchLogKind::fabric_down: return CudaRefusal{record.subject};
+    case TorchLogKind::fabric_down:
+      return CudaRefusal{record.subject, record.subject == kNoSwitch               ? FabricFault::no_switch
+                                         : record.subject == kFabricManagerStopped ? FabricFault::stopped
+                                                                                   : FabricFault::not_started};
     case TorchLogKind::rdma_failed: {
       RdmaFailure failure;
       failure.fault = static_cast<RdmaFault>(record.value);

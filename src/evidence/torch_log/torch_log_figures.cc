@@ -142,6 +142,56 @@ bool ReadPairs(std::string_view text, const SourceRef& source, LogOutline& out) 
   return any;
 }
 
+bool IsAlpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// "gn": the letters of a name, by which the hosts of one cluster are alike.
+std::string StemOf(std::string_view name) {
+  std::string stem;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(stem), [](char c) { return IsAlpha(c) || c == '-'; });
+  return stem;
+}
+
+std::string_view TakeName(std::string_view& text) {
+  size_t end = 0;
+  while (end < text.size() && (IsNamePart(text[end]) || text[end] == '.') && !text.substr(end).starts_with("->") &&
+         !text.substr(end).starts_with("--"))
+    ++end;
+  const std::string_view name = text.substr(0, end);
+  text.remove_prefix(end);
+  return name;
+}
+
+// gn644,gn699     49.36                        a list that somebody made of a benchmark between two hosts each
+// gn632 <-> gn641: 88.4 GB/s  # other rack
+bool ReadPairRow(std::string_view text, const SourceRef& source, LogOutline& out) {
+  text = Trim(text.substr(0, text.find('#')));
+  PairRate pair{.source = source};
+  pair.one = TakeName(text);
+  SkipBlanks(text);
+  const bool joined = TakeLiteral(text, "<-->") || TakeLiteral(text, "<->") || TakeLiteral(text, "-->") ||
+                      TakeLiteral(text, "->") || TakeLiteral(text, ",") || TakeLiteral(text, "|");
+  SkipBlanks(text);
+  pair.other = TakeName(text);
+  if (!joined || pair.one == pair.other || pair.one.size() < 3 || pair.one.size() > 63 || pair.other.size() > 63)
+    return false;
+  const std::string stem = StemOf(pair.one);
+  const auto numbered = [](const std::string& name) {
+    return IsAlpha(name[0]) && std::any_of(name.begin(), name.end(), IsDigit);
+  };
+  if (stem.size() < 2 || pair.other.empty() || stem != StemOf(pair.other) || !numbered(pair.one)) return false;
+  while (!text.empty() && (text[0] == ' ' || text[0] == '\t' || text[0] == ':' || text[0] == '=' || text[0] == ',' ||
+                           text[0] == '|'))
+    text.remove_prefix(1);
+  pair.gbs = RateIn(text);
+  if (pair.gbs <= 0) {
+    pair.unit_told = false;
+    // A figure with a fraction and nothing behind it.
+    if (!TakeDouble(text, &pair.gbs) || !(pair.gbs > 0) || !Trim(text).empty()) return false;
+  }
+  if (out.pairs.size() < kMostFigures) out.pairs.push_back(std::move(pair));
+  return true;
+}
+
 bool ReadUtilization(std::string_view low, const SourceRef& source, LogOutline& out) {
   if (!Contains(low, "mfu") && !Contains(low, "utilization")) return false;
   for (const std::string_view name :
@@ -162,13 +212,18 @@ bool ReadFigures(std::string_view text, const SourceRef& source, LogOutline& out
   if (std::none_of(text.begin(), text.end(), IsDigit)) return false;
   const std::string small = LowerCase(text);
   const std::string_view low = small;
-  if (ReadUtilization(low, source, out)) return true;
+  if (ReadUtilization(low, source, out) || ReadPairRow(text, source, out)) return true;
   const bool rated = Contains(text, "B/s") || Contains(text, "b/s") || Contains(text, "bps") || Contains(text, "Bps") ||
                      Contains(text, "bit/s");
   return rated && (ReadGroupRate(text, low, source, out) || ReadPairs(text, source, out));
 }
 
 void FinishFigures(LogOutline& out) {
+  // Two names and a bare number may be anything; a list of them is one of measurements.
+  constexpr size_t kFewestBare = 3;
+  const auto bare = std::count_if(out.pairs.begin(), out.pairs.end(), [](const PairRate& one) { return !one.unit_told; });
+  if (bare > 0 && static_cast<size_t>(bare) < kFewestBare)
+    std::erase_if(out.pairs, [](const PairRate& one) { return !one.unit_told; });
   if (out.pairs.size() < 2) out.pairs.clear();
   if (out.rates.size() < 2) out.rates.clear();
 }

@@ -66,6 +66,23 @@ LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
   return LineUse::understood;
 }
 
+// ncclInternalError: Internal check failed. | NET/Plugin could not ...: what was joined to PyTorch's fixed words is
+// NCCL's own reason, as "Last error:" in a line of its own would tell it.
+std::string_view ReasonBehind(std::string_view text) {
+  for (const std::string_view fixed : {"function failed.", "device error.", "check failed.", "for an argument.",
+                                       "of NCCL library.", "exiting prematurely.", "malloc) failed."}) {
+    auto rest = After(text, fixed);
+    if (!rest) continue;
+    *rest = Trim(*rest);
+    while (!rest->empty() && std::string_view("|,;:- ").find(rest->front()) != std::string_view::npos)
+      rest->remove_prefix(1);
+    TakeLiteral(*rest, "Last error:");
+    *rest = Trim(*rest);
+    return rest->size() > 8 ? *rest : std::string_view();
+  }
+  return {};
+}
+
 // ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.
 LineUse ReadResultName(const LogLine& line, FailureState& state, RecordList& out) {
   for (const NcclResult& result : kResults) {
@@ -78,6 +95,12 @@ LineUse ReadResultName(const LogLine& line, FailureState& state, RecordList& out
       AppendCapped(state.nccl_error->text, line.text);
     }
     SetResult(result, *state.nccl_error);
+    if (const std::string_view reason = ReasonBehind(line.text);
+        !reason.empty() && !Contains(state.nccl_error->text, "Last error: ")) {
+      AppendCapped(state.nccl_error->text, "\nLast error: ");
+      AppendCapped(state.nccl_error->text, reason);
+      state.nccl_error->reason_line = line.source.line;
+    }
     return LineUse::understood;
   }
   return LineUse::not_understood;

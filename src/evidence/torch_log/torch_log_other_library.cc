@@ -288,6 +288,26 @@ LineUse ReadLibraryFailure(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// BaseCollectiveExecutor::StartAbort INTERNAL: Device ... is joining a group with incompatible device type ...
+// An abort with any other status than those that tell of a peer names what is wrong itself. Cancelled work follows from
+// another error.
+LineUse ReadTensorFlowAbort(const LogLine& line, RecordList& out) {
+  auto rest = After(line.text, "CollectiveExecutor::StartAbort ");
+  if (!rest) return LineUse::not_understood;
+  const size_t colon = std::min(rest->find(": "), rest->size());
+  const std::string_view status = rest->substr(0, colon), words = Trim(rest->substr(std::min(colon + 2, rest->size())));
+  const bool known = ContainsAny(status, {"INTERNAL", "Internal", "INVALID_ARGUMENT", "Invalid argument",
+                                          "FAILED_PRECONDITION", "Failed precondition", "NOT_FOUND", "UNIMPLEMENTED",
+                                          "ALREADY_EXISTS", "OUT_OF_RANGE", "Out of range", "RESOURCE_EXHAUSTED"});
+  if (!known || words.empty() || Contains(words, "Collective ops is aborted by")) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "tensorflow abort");
+  if (!is_new) return LineUse::understood;
+  record->subject = "an error of TensorFlow's collectives";
+  record->text = Capped(words, 400);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
+}
+
 }  // namespace
 
 // RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64
@@ -332,6 +352,7 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   // "Additional GRPC error information from remote target /job:worker/replica:0/task:0:"
   if (Contains(text, "CollectiveExecutor::StartAbort") && ContainsAny(text, {"DEADLINE_EXCEEDED", "Deadline exceeded"}))
     return AddWords(TorchLogKind::rendezvous_incomplete, line, "tensorflow", out);
+  if (const LineUse use = ReadTensorFlowAbort(line, out); use != LineUse::not_understood) return use;
   // "Collective ops is aborted by: Socket closed": whom it lost follows in the same way. Aborted by any other error,
   // the error tells what happened.
   if (Contains(text, "Collective ops is aborted by: ") && ContainsAny(text, {"Socket closed", "Connection reset"}))

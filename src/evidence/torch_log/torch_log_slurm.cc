@@ -179,6 +179,12 @@ LineUse ReadSlurmLine(const LogLine& line, RecordList& out) {
     record.text = Capped(line.text, 600);
     return LineUse::understood;
   }
+  // slurmstepd: error: NVML: Failed to get usage(15): GPU is lost
+  if (Contains(text, "NVML: ") && Contains(text, "GPU is lost")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "GPU is lost");
+    if (is_new) record->subject = "GPU is lost", record->text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
   const LineUse failure = ReadSrunFailure(line, text, out);
   return failure == LineUse::not_understood ? LineUse::ignored : failure;
 }

@@ -57,11 +57,15 @@ std::string_view QuotedPath(std::string_view text) {
 // Too many open files (24) in the same place is another limit, and Triton's "shared memory" is the GPU's.
 bool TellsFullSharedMemory(std::string_view text) {
   if (ContainsAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
-                         "insufficient shared memory (shm)", "not enough space in /dev/shm"}))
+                         "insufficient shared memory (shm)", "not enough space in /dev/shm",
+                         "nexpected bus error encountered in worker"}))
     return true;
   if (const auto segment = After(text, "Error while creating shared memory segment /dev/shm/nccl-"))
     return Contains(*segment, "No space left");
-  const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"});
+  // A sentence may tell both: "No space left on device, because no shared memory is mounted".
+  const bool space = ContainsAny(text, {"No space left on device", "no space left on device"});
+  const bool place = ContainsAny(text, {"</torch_", "shared memory object", "shared memory(shm)", "/dev/shm"}) ||
+                     (space && ContainsAny(text, {"shared memory", "Shared memory", "shared-memory"}));
   return place && ContainsAny(text, {"No space left on device", "no space left on device", "Cannot allocate memory"});
 }
 
@@ -174,6 +178,20 @@ LineUse ReadModelCheck(const LogLine& line, RecordList& out) {
 // fabric manager NVIDIA GPU driver interface version 535.104.05 don't match with driver version 535.129.03
 LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
+  // request to query NVSwitch device information from NVSwitch driver failed with error:WARNING Nothing to do
+  // [NV_WARN_NOTHING_TO_DO]: the host has no NVSwitch.
+  if (Contains(text, "NVSwitch") && Contains(text, "NV_WARN_NOTHING_TO_DO")) {
+    if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, "no switch", out))
+      record->subject = kNoSwitch;
+    return LineUse::understood;
+  }
+  for (const std::string_view word : {"fabric manager found but not active", "abric manager is not running",
+                                      "Fabric Manager is not running"})
+    if (Contains(text, word) && !ContainsAny(text, {"?", "if ", "If ", "whether ", "when ", "When "})) {
+      if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, "stopped", out))
+        record->subject = kFabricManagerStopped;
+      return LineUse::understood;
+    }
   for (const std::string_view word : {"system not yet initialized", "GPU driver interface version"})
     if (Contains(text, word)) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, word, out)) record->subject = word;
@@ -216,16 +234,44 @@ int64_t LockedMemoryLimit(std::string_view text) {
   return Trim(*rest).starts_with("kbytes") ? limit * 1024 : limit;
 }
 
+// max locked memory       (kbytes, -l) 64             a row of ulimit -a, which is in KiB
+// max locked memory           (kbytes, -l) unlimited
+LineUse ReadLimitRow(const LogLine& line, RecordList& out) {
+  auto rest = After(line.text, "max locked memory");
+  if (rest) rest = After(*rest, "(kbytes, -l)");
+  if (!rest) return LineUse::not_understood;
+  std::string_view value = Trim(*rest);
+  constexpr int64_t kEnough = int64_t{1} << 20;  // 1 GiB suffices
+  int64_t kib = 0;
+  if (!TakeNumber(value, &kib) || kib <= 0 || kib > kEnough) return LineUse::understood;
+  if (TorchLogRecord* record = AddTold(TorchLogKind::rdma_failed, line, "limit", out)) {
+    record->value = static_cast<int64_t>(RdmaFault::locked_memory);
+    record->count = kib * 1024;
+    record->subject = "limit";
+  }
+  return LineUse::understood;
+}
+
 // libibverbs: Warning: RLIMIT_MEMLOCK is 65536 bytes.
 // ucx ... ibv_reg_mr(address=0x7f..., length=4096, access=0xf) failed: Cannot allocate memory : Please set max locked
 // memory (ulimit -l) to 'unlimited'
 LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
+  if (const LineUse use = ReadLimitRow(line, out); use != LineUse::not_understood) return use;
   RdmaFault fault = RdmaFault::unknown;
   // UCX goes on without the adapter, or with less of it.
   const bool limit =
       Contains(text, "RLIMIT_MEMLOCK is ") || (Contains(text, "UCX ") && Contains(text, "max locked memory"));
-  if (!limit && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
+  // perftest: "Couldn't allocate MR", and below it "ERRNO: Bad address.", which is of the GPU's memory.
+  const bool perftest = Contains(text, "Couldn't allocate MR");
+  if (Contains(text, "ERRNO: Bad address")) {
+    TorchLogRecord* before = out.Said(TorchLogKind::rdma_failed, line, "failed");
+    if (before == nullptr) return LineUse::not_understood;
+    if (before->value == static_cast<int64_t>(RdmaFault::unknown))
+      before->value = static_cast<int64_t>(RdmaFault::gpu_memory);
+    return LineUse::understood;
+  }
+  if (!limit && !perftest && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
                   ContainsAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
   // UCX  ERROR ibv_create_ah(dlid=0 ... dgid=::ffff:10.1.0.9) for UD mlx5 connect on mlx5_1 failed: Connection timed

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+
 #include "evidence/torch_log/torch_log_line.h"
 #include "model/event.h"
 
 namespace tacet {
+
+// Subjects of what is told of the fabric manager.
+inline constexpr std::string_view kNoSwitch = "no NVSwitch", kFabricManagerStopped = "not running";
 
 // Lines that say in so many words what is wrong: a full disk or /dev/shm, a port that is taken, GPUs or adapters that
 // cannot reach memory, a model that differs between ranks.

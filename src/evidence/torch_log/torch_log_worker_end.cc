@@ -105,7 +105,11 @@ LineUse ReadSshWords(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (auto host = After(line.text, "ssh: connect to host "); host && Contains(*host, " port ")) {
-    AddSshFailure(line, TakeWord(*host), "", out);
+    const std::string_view name = TakeWord(*host);
+    AddSshFailure(line, name, "", out);
+    // "port 2222: Connection refused"
+    if (TorchLogRecord* told = out.Said(TorchLogKind::store_unreachable, line, "ssh " + std::string(name)))
+      if (told->cure.empty()) told->cure = Capped(Trim(*host), 100);
     return LineUse::understood;
   }
   if (auto head = After(line.text, "pdsh@"); head && Contains(*head, ": ssh exited with exit code 255")) {
