@@ -115,7 +115,7 @@ bool EndsOrFails(const Event& event) {
 
 void AddToldError(std::string_view bytes, Fragment& fragment) {
   const auto cut = std::find_if(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
-    return event.kind == EventKind::exception && event.As<Raised>().type == kCutException;
+    return event.kind == EventKind::exception && (event.As<Raised>().type == kCutException || event.text == kCutWords);
   });
   const bool has_cut = cut != fragment.events.end();
   if (!has_cut && std::any_of(fragment.events.begin(), fragment.events.end(), TellsAnEnd)) return;
@@ -127,9 +127,10 @@ void AddToldError(std::string_view bytes, Fragment& fragment) {
   if (!has_cut && (told.type.empty() || told.message.empty())) return;
   if (has_cut) {
     // No type has a blank in it: the words stand in the text, and their name nowhere.
-    cut->Make<Raised>().type = told.type.empty() ? "an error" : told.type;
+    const bool named = cut->As<Raised>().type != kCutException;  // by the statement that raises it
+    if (!told.type.empty() || !named) cut->Make<Raised>().type = told.type.empty() ? "an error" : told.type;
     cut->Make<Raised>().told_line = told.source.line;
-    cut->text = told.message;
+    if (!told.message.empty() || !named) cut->text = told.message;
     cut->meanings = 0;
     ReadMeaning(*cut);
     return;

@@ -206,7 +206,7 @@ static std::string LittleThatIsShown(const Incident& incident) {
   if (progress)
     words = std::string("; the last line of progress is of ") +
             (progress->As<Progress>().of_epoch ? "epoch " : "step ") + std::to_string(progress->As<Progress>().step);
-  if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which alone is no fault";
+  if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which alone is not a fault";
   return words;
 }
 

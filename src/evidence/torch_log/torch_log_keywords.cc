@@ -161,7 +161,6 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, ": Got completion from peer "},
     {Keyword::other_library, "ailed to modify QP to RT"},
     {Keyword::other_library, ": Test NCCL failure "},
-    {Keyword::other_library, "NCCL failure common.cu:"},
     {Keyword::other_library, ": Test CUDA failure "},
     {Keyword::idle_engine, "No available shared memory broadcast block"},
     {Keyword::other_library, "CUDA_ERROR_ECC_UNCORRECTABLE"},

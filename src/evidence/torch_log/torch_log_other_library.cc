@@ -220,20 +220,13 @@ LineUse ReadQueuePair(const LogLine& line, RecordList& out) {
 // node7: Test CUDA failure common.cu:1045 'out of memory'
 // nccl-tests, where the table above it was not kept.
 LineUse ReadTestFailure(const LogLine& line, RecordList& out) {
-  // NCCL failure common.cu:921 'unhandled system error'
-  // Cuda failure common.cu:510 'an illegal memory access was encountered'
-  // Before 2.4 it did not print its host.
-  const bool old = line.text.starts_with("NCCL failure ") || line.text.starts_with("Cuda failure ");
-  const bool nccl = old ? line.text[0] == 'N' : Contains(line.text, ": Test NCCL failure ");
-  auto quoted = old    ? After(line.text, " failure ")
-                : nccl ? After(line.text, ": Test NCCL failure ")
-                       : After(line.text, ": Test CUDA failure ");
-  if (quoted && old && quoted->substr(0, quoted->find(' ')).find(':') == std::string_view::npos) quoted.reset();
+  const bool nccl = Contains(line.text, ": Test NCCL failure ");
+  auto quoted = After(line.text, nccl ? ": Test NCCL failure " : ": Test CUDA failure ");
   if (quoted) quoted = After(*quoted, "'");
   if (!quoted) return LineUse::not_understood;
   const std::string_view words = quoted->substr(0, quoted->find('\''));
   // Each host prints it: who of them was first is not told by the order of their lines.
-  const std::string host(old ? std::string_view() : Trim(line.text.substr(0, line.text.find(": Test "))));
+  const std::string host(Trim(line.text.substr(0, line.text.find(": Test "))));
   const auto [record, is_new] =
       out.AddOnce(nccl ? TorchLogKind::nccl_error : TorchLogKind::cuda_error, line, std::string(words) + '/' + host);
   if (!is_new) return LineUse::understood;

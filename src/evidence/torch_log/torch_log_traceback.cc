@@ -271,7 +271,7 @@ void TracebackReader::TakeStatement(std::string_view code) {
   if (raises || code.starts_with("assert ")) raised_.statement = Capped(code, 300);
 }
 
-// "torch.errors.RendezvousConnectionError" of "raise RendezvousConnectionError(": what a traceback that ends in it
+// "RendezvousConnectionError" of "raise RendezvousConnectionError(": what a traceback that ends in it
 // would have named; empty where the statement raises a variable.
 static std::string_view TypeOfStatement(std::string_view statement) {
   if (!TakeLiteral(statement, "raise ")) return {};
@@ -539,7 +539,7 @@ void TracebackReader::Finish(RecordList& out) {
   if (of_backward_) record.text = "the backward pass of this call failed";
   if (const std::string_view type = TypeOfStatement(raised_.statement); !of_backward_ && !type.empty()) {
     record.subject = type;
-    record.text = "raised by '" + raised_.statement + "', where the traceback is cut";
+    record.text = kCutWords;
   }
   record.function = raised_.function;
   record.file = raised_.file;
