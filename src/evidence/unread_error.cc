@@ -143,8 +143,7 @@ bool ReportsAnEnd(std::string_view line) {
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  // "... failed with error:WARNING Nothing to do": a level is what stands before the message.
-  if (ContainsAny(line.substr(0, line.find("failed with error")),
+  if (ContainsAny(line,
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
   if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
