@@ -57,7 +57,7 @@ bool IsBareError(std::string_view line) {
   if (line.size() > 40 || !(line.ends_with(" error") || line.ends_with(" ERROR"))) return false;
   // "no error", "without error", "val error", "mean squared error", "prediction error" are results.
   if (ContainsAny(line, {"no ", "No ", "without", "on ", "ignore"})) return false;
-  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "input/output", "nput/Output",
+  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "nput/output", "nput/Output",
                             "read/write", "river ", "evice ", "nknown ", "rotocol ", "egmentation "});
 }
 
