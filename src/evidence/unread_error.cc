@@ -57,7 +57,7 @@ bool IsBareError(std::string_view line) {
   if (line.size() > 40 || !(line.ends_with(" error") || line.ends_with(" ERROR"))) return false;
   // "no error", "without error", "val error", "mean squared error", "prediction error" are results.
   if (ContainsAny(line, {"no ", "No ", "without", "on ", "ignore"})) return false;
-  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "input/output", "nput/Output",
+  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "nput/output", "nput/Output",
                             "read/write", "river ", "evice ", "nknown ", "rotocol ", "egmentation "});
 }
 
@@ -152,8 +152,7 @@ bool ReportsAnEnd(std::string_view line) {
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
-  // "... failed with error:WARNING Nothing to do": a level is what stands before the message.
-  if (ContainsAny(line.substr(0, line.find("failed with error")),
+  if (ContainsAny(line,
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
   if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;

@@ -38,7 +38,7 @@ extern const Rule kLinkErrorsRule;
 const Rule kLinkErrorsRule = {
     "link-errors",
     "A network link counts errors",
-    "perfquery of a port",
+    "perfquery of a port, or nvidia-smi nvlink -e",
     "The error counters of a port are above the limits of ibqueryerrors. Symbol errors and recoveries come from a bad "
     "cable, transceiver or connector; a link that goes down can end the jobs that use it.",
     "Counters count from the time they were last cleared, and rise a little when a host reboots: a few link downs "
