@@ -140,7 +140,7 @@ TEST(OrderOfGroups, AnExtraCallInEveryStepIsFoundByTheInterleaving) {
     EXPECT_EQ(finding.ranks, Ranks({5}));
     EXPECT_EQ(finding.headline, "rank 5 issued " + std::to_string(times) +
                                     " more all_reduce calls than its peers (the first is #22 on tp); from there on its "
-                                    "calls are matched with other calls of the others");
+                                    "calls are paired with the wrong calls of the others");
   }
 }
 
