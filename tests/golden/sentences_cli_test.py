@@ -63,7 +63,7 @@ class Sentences(unittest.TestCase):
 
     def test_a_hang_cites_its_timeout_and_lists_all_ranks(self):
         self.says("wild/clones/rccl_watchdog.txt", "rank 3 timed out in all_gather #22", "2. the timeout",
-                  "0-2,4-7 silent", "Which rank used this GPU?")
+                  "0-2,4-7 not seen", "Which rank used this GPU?")
 
     def test_a_service_that_the_kernel_killed_is_named(self):
         self.says("wild/kernel/service_killed_healthy.txt", "killed java (process 9120) for lack of memory in its cgroup",
@@ -83,7 +83,7 @@ class Sentences(unittest.TestCase):
 
     def test_who_else_holds_the_memory_of_a_gpu_is_named(self):
         self.says("wild/exam/13_oom_device3_shared.log",
-                  "ran out of memory on GPU 3: another process (51833) holds 41.08 of the 79.15 GiB there",
+                  "ran out of memory on GPU 3 in main (sft.py:198): another process (51833) holds 41.08 of the 79.15 GiB there",
                   "Find out what process 51833 is")
         self.never_says("wild/exam/13_oom_device3_shared.log", "Lower the batch size")
         self.says("wild/frameworks/oom_beside_another_process.txt", "another process (9120) holds 27.10 of the 39.39 GiB of GPU 2")
