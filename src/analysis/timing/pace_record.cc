@@ -12,6 +12,8 @@ namespace tacet {
 namespace {
 
 constexpr size_t kMinSteps = 8;
+// Ends that follow from others' issues and lengths are early by about as much.
+constexpr double kEndError = 500'000;
 // A job of many ranks is replayed over its last steps only.
 constexpr size_t kMostMembers = 2'000'000;
 
@@ -131,14 +133,25 @@ void PaceRecord::FindEnds() {
   for (auto& [rank, ops] : ops_) {
     std::map<GroupIndex, const PaceOp*> before;
     double all_end = -1e300;
+    const bool guessed = !has_starts_ && HasSeveralGroups();
     for (PaceOp& op : ops) {
       const PaceOp*& earlier = before[rounds_[op.round]->group];
       if (earlier) op.before = earlier->id, op.before_end = earlier->end;
+      if (guessed) TakeLatestBefore(ops, op);
       op.all_end = all_end;
       all_end = std::max(all_end, op.end);
       earlier = &op;
     }
   }
+}
+
+// Where starts are not known an operation may wait for one of another group: for that which ended last before it.
+void PaceRecord::TakeLatestBefore(const std::vector<PaceOp>& ops, PaceOp& op) {
+  constexpr ptrdiff_t kInQueue = 64;
+  const PaceOp* const first = &op - std::min<ptrdiff_t>(kInQueue, &op - ops.data());
+  for (const PaceOp* other = first; other != &op; ++other)
+    if (other->end > op.before_end && other->end <= op.start + kEndError)
+      op.before = other->id, op.before_end = other->end;
 }
 
 // Numbers the operations of the rank's usual steps, and those of the others that are the same or lie between them.

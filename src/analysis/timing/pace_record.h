@@ -64,6 +64,7 @@ class PaceRecord {
   void TakeRounds(const std::vector<CollectiveRound>& rounds);
   bool FindOrder();
   void FindEnds();
+  static void TakeLatestBefore(const std::vector<PaceOp>& ops, PaceOp& op);
   void NumberOperations();
   void NumberOwn(std::vector<PaceOp>& own);
   void FindSteps();

@@ -16,7 +16,8 @@ namespace tacet {
 //   before all its operations have ended and where this makes its times steadier, so long after that end: it waits for
 //   its GPU there.
 // - An operation arrives when it is issued and the one before it on its group has ended, and when the GPU has done what
-//   it had to do after each of these first.
+//   it had to do after each of these first. Where starts are not known and there are several groups, that which ended
+//   last before it began takes the place of the one before it, whatever its group.
 // - It ends when its last member has arrived, and as long after as it took then.
 // Behind a late rank the others' GPUs have their work done when an operation ends, so what that work takes is not seen.
 // `least` leaves the rank's own GPU times at such places as they are, `most` takes the others' for it.

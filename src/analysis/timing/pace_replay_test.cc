@@ -23,6 +23,8 @@ struct HostPlan {
   bool starts = true;      // recorded
   bool waits = true;       // hosts wait for their GPUs
   bool broadcast = false;  // each step begins with one, from rank 0 on from rank to rank
+  bool reduce = false;     // in the second half of a step another group sums what an operation gives, on its own stream
+  double gap = 2;          // of every host
   double common = 0;       // jitter that all hosts have together, of the third operation, ms
   unsigned seed = 3;
 };
@@ -31,7 +33,7 @@ std::vector<CollectiveRound> SimulateHosts(const HostPlan& plan, double* step_ms
   std::mt19937 random(plan.seed);
   std::uniform_real_distribution<double> jitter(0, plan.jitter);
   std::vector<CollectiveRound> rounds;
-  double host[kHostRanks] = {}, end = 0;
+  double host[kHostRanks] = {}, end = 0, reduced = 0;
   for (int step = 0; step < kHostSteps; ++step) {
     double gpu_ready[kHostRanks] = {};
     double passed[kHostRanks] = {};  // the broadcast's end
@@ -57,8 +59,8 @@ std::vector<CollectiveRound> SimulateHosts(const HostPlan& plan, double* step_ms
       double enter[kHostRanks], start[kHostRanks], arrival = 0;
       const double together = k == 2 ? plan.common * std::uniform_real_distribution<double>(0, 1)(random) : 0;
       for (int r = 0; r < kHostRanks; ++r) {
-        if ((k == 0 || plan.common > 0) && plan.waits) host[r] = std::max(host[r], end);
-        host[r] += 2 + jitter(random) + together + (k == 0 && r == 1 && !plan.broadcast ? plan.host_delay : 0);
+        if ((k == 0 || plan.common > 0) && plan.waits) host[r] = std::max({host[r], end, reduced});
+        host[r] += plan.gap + jitter(random) + together + (k == 0 && r == 1 && !plan.broadcast ? plan.host_delay : 0);
         enter[r] = host[r];
         if (k == 0) gpu_ready[r] = enter[r] + (r == 1 ? plan.gpu_delay : 0);
         start[r] = std::max({enter[r], end, gpu_ready[r], passed[r]});
@@ -77,6 +79,16 @@ std::vector<CollectiveRound> SimulateHosts(const HostPlan& plan, double* step_ms
         if (plan.starts) m.start_ns = static_cast<int64_t>(start[r] * kReplayMs);
         m.duration_ns = static_cast<int64_t>((end - start[r]) * kReplayMs);
         round.members.push_back(m);
+      }
+      if (!plan.reduce || k * 2 < kHostOps) continue;
+      reduced = std::max(end, reduced) + 0.5;
+      CollectiveRound& behind = rounds.emplace_back(rounds.back());
+      behind.group = static_cast<GroupIndex>(1);
+      behind.kind = OpKind::all_reduce;
+      for (RoundMember& m : behind.members) {
+        m.enter_ns += static_cast<int64_t>(0.02 * kReplayMs);
+        if (plan.starts) m.start_ns = static_cast<int64_t>((reduced - 0.5) * kReplayMs);
+        m.duration_ns = static_cast<int64_t>(0.5 * kReplayMs);
       }
     }
   }
@@ -132,6 +144,18 @@ TEST(PaceReplay, JitterOfTheOthersHidesPart) {
 }
 
 // Ranks behind the late one wait for it in the broadcast already, and so begin the operation behind it late.
+// HSDP: gradients that are scattered in one group are summed in another. When that began is not known; it waits for
+// what ended last before it, and so for the late rank.
+TEST(PaceReplay, WhatWaitsForAnotherGroupIsGainedToo) {
+  for (const bool starts : {true, false}) {
+    const ReplayedGain gain =
+        ReplayWithPeers(SimulateHosts({.host_delay = 5, .starts = starts, .reduce = true, .gap = 0.2}), Rank{1});
+    ASSERT_TRUE(gain.known) << starts;
+    EXPECT_EQ(gain.several_groups, !starts);
+    EXPECT_NEAR(GainMs(gain), 5, 0.5) << starts;
+  }
+}
+
 TEST(PaceReplay, WhoWaitsInABroadcastIsNotLateItself) {
   for (const bool starts : {true, false}) {
     const ReplayedGain gain =

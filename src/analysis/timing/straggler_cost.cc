@@ -33,12 +33,13 @@ double ShareOf(const std::vector<double>& gains, const ReplayedGain& replay) {
 void Bound(const ReplayedGain& replay, Straggler& one) {
   const double least = std::max(0.0, ShareOf(replay.least, replay));
   double most = std::max(least, ShareOf(replay.most, replay));
+  const double told = most / one.cost;
   // What operations of several groups wait for in each other is a guess where their starts are not known, and one that
   // hides too much: half of what it hides counts.
   if (replay.several_groups) most = std::max(most, (most + one.cost) / 2);
   // The replay errs by up to a quarter, mostly downwards: where it gains nearly as much as the others waited, nothing
   // shows that any of it was hidden.
-  if (const double told = most / one.cost; told < 1)
+  if (told < 1 && most < one.cost)
     most += std::clamp((told - kHides) / (kHidesNothing - kHides), 0.0, 1.0) * (one.cost - most);
   const double cost = std::clamp(one.cost, least, most);
   if (cost == one.cost) return;
