@@ -23,7 +23,8 @@ struct HostPlan {
   bool starts = true;      // recorded
   bool waits = true;       // hosts wait for their GPUs
   bool broadcast = false;  // each step begins with one, from rank 0 on from rank to rank
-  bool reduce = false;     // behind each operation another group has one, which waits for its result on the GPU
+  bool reduce = false;     // in the second half of a step another group sums what an operation gives, on its own stream
+  double gap = 2;          // of every host
   double common = 0;       // jitter that all hosts have together, of the third operation, ms
   unsigned seed = 3;
 };
@@ -59,7 +60,7 @@ std::vector<CollectiveRound> SimulateHosts(const HostPlan& plan, double* step_ms
       const double together = k == 2 ? plan.common * std::uniform_real_distribution<double>(0, 1)(random) : 0;
       for (int r = 0; r < kHostRanks; ++r) {
         if ((k == 0 || plan.common > 0) && plan.waits) host[r] = std::max({host[r], end, reduced});
-        host[r] += 2 + jitter(random) + together + (k == 0 && r == 1 && !plan.broadcast ? plan.host_delay : 0);
+        host[r] += plan.gap + jitter(random) + together + (k == 0 && r == 1 && !plan.broadcast ? plan.host_delay : 0);
         enter[r] = host[r];
         if (k == 0) gpu_ready[r] = enter[r] + (r == 1 ? plan.gpu_delay : 0);
         start[r] = std::max({enter[r], end, gpu_ready[r], passed[r]});
@@ -79,7 +80,7 @@ std::vector<CollectiveRound> SimulateHosts(const HostPlan& plan, double* step_ms
         m.duration_ns = static_cast<int64_t>((end - start[r]) * kReplayMs);
         round.members.push_back(m);
       }
-      if (!plan.reduce) continue;
+      if (!plan.reduce || k * 2 < kHostOps) continue;
       reduced = std::max(end, reduced) + 0.5;
       CollectiveRound& behind = rounds.emplace_back(rounds.back());
       behind.group = static_cast<GroupIndex>(1);
@@ -148,7 +149,7 @@ TEST(PaceReplay, JitterOfTheOthersHidesPart) {
 TEST(PaceReplay, WhatWaitsForAnotherGroupIsGainedToo) {
   for (const bool starts : {true, false}) {
     const ReplayedGain gain =
-        ReplayWithPeers(SimulateHosts({.host_delay = 5, .starts = starts, .reduce = true}), Rank{1});
+        ReplayWithPeers(SimulateHosts({.host_delay = 5, .starts = starts, .reduce = true, .gap = 0.2}), Rank{1});
     ASSERT_TRUE(gain.known) << starts;
     EXPECT_EQ(gain.several_groups, !starts);
     EXPECT_NEAR(GainMs(gain), 5, 0.5) << starts;
