@@ -114,6 +114,7 @@ constexpr std::string_view kWholeWords[] = {"step",   "iter", "iteration", "batc
                                             "total",  "wall", "elapsed",   "duration", "it",     "current", "clock"};
 
 bool IsWhole(const NameWords& words) {
+  if (words.count == 1 && words.words[0] == "t") return false;  // a moment
   return std::all_of(words.begin(), words.end(), [](const std::string& word) {
     return std::find(std::begin(kWholeWords), std::end(kWholeWords), word) != std::end(kWholeWords);
   });
@@ -217,7 +218,8 @@ FigureName MeaningOf(std::string_view name) {
 }
 
 double SecondsOf(const NamedNumber& number, const FigureName& name, double usual_unit, bool beside) {
-  if (!std::isfinite(number.value) || number.value < 0 || number.digest) return -1;
+  constexpr double kMoment = 1e8;  // seconds since 1970
+  if (!std::isfinite(number.value) || number.value < 0 || number.value > kMoment || number.digest) return -1;
   const std::string_view unit = number.unit;
   if (unit == "s" || unit.starts_with("sec")) return number.value;
   if (unit == "ms" || unit == "msec") return number.value * 1e-3;

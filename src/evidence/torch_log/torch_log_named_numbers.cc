@@ -185,7 +185,10 @@ class LineScan {
     }
     if (TakeRankWord(word)) return;
     // "tag=train/loss value=1.2": the name is a field of its own.
-    if (marked_ && HasName() && IsOneOf(Name(), {"tag", "metric", "key"})) tag_ = word;
+    if (marked_ && HasName() && IsOneOf(Name(), {"tag", "metric", "key"})) {
+      tag_ = word;
+      return Clear();
+    }
     if (!HasName() || marked_ || gap_) name_begin_ = begin;
     marked_ = gap_ = false;
     name_end_ = end;

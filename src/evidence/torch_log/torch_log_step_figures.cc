@@ -274,6 +274,30 @@ bool FigureReader::ReadTitled(const Parts& parts, const SourceRef& source, LogOu
   return true;
 }
 
+// "--- rank 2 step 10", "  forward: 0.52 s", "  all-reduce: 0.01 s": one part on each line, until another line comes.
+bool FigureReader::ReadBlock(const Parts& parts, bool of_times, const SourceRef& source, LogOutline& out) {
+  if (parts.share.rank >= 0 || !parts.at.empty() || !of_times || !parts.values.empty()) {
+    in_block_ = !of_times && parts.values.empty() && parts.share.rank >= 0 && parts.share.place >= 0;
+    block_kept_ = false;
+    if (in_block_) block_ = parts.share;
+    return false;
+  }
+  if (!in_block_ || out.steps.size() >= kMostFigures) return false;
+  if (!block_kept_) {
+    out.steps.push_back(block_);
+    out.steps.back().source = source;
+    block_kept_ = true;
+  }
+  StepShare& share = out.steps.back();
+  const auto take = [&](double StepShare::*part) {
+    if (parts.share.*part < 0) return;
+    Add(share.*part, parts.share.*part);
+    share.whole += parts.share.*part;
+  };
+  for (const auto part : {&StepShare::data, &StepShare::work, &StepShare::shared, &StepShare::wait}) take(part);
+  return true;
+}
+
 FigureReader::Line FigureReader::Read(std::string_view text, int32_t rank, const SourceRef& source, LogOutline& out) {
   if (text.size() > kLongestLine) return Line::none;
   const ColumnReader::Line cells = columns_.Read(text, numbers_);
@@ -287,8 +311,12 @@ FigureReader::Line FigureReader::Read(std::string_view text, int32_t rank, const
   const bool of_times = parts.told >= 0 || share.work >= 0 || share.data >= 0 || share.shared >= 0 || share.wait >= 0;
   if (!of_table && !of_times && parts.values.empty()) ReadTitle(text);
   if (!of_table && !of_times && share.place >= 0) told_step_ = share.place, told_ranks_.clear();
-  if (numbers_.empty()) return Line::none;
-  if (ReadTitled(parts, source, out) || ReadLists(parts, source, out)) {
+  if (numbers_.empty()) {
+    in_block_ = false;
+    return Line::none;
+  }
+  if (ReadTitled(parts, source, out) || ReadLists(parts, source, out) ||
+      (!of_table && ReadBlock(parts, of_times, source, out))) {
     ++training_lines_;
     return Line::figures;
   }

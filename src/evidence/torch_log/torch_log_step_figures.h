@@ -36,6 +36,8 @@ class FigureReader {
   bool ReadLists(Parts& parts, const SourceRef& source, LogOutline& out);
   bool ReadTitled(const Parts& parts, const SourceRef& source, LogOutline& out);
 
+  bool ReadBlock(const Parts& parts, bool of_times, const SourceRef& source, LogOutline& out);
+
   ColumnReader columns_;
   std::vector<NamedNumber> numbers_;
   std::map<std::pair<int32_t, std::string>, size_t> series_of_;
@@ -45,6 +47,8 @@ class FigureReader {
   double usual_unit_ = 1;               // of times whose unit a line above tells: "times across ranks (ms):"
   std::string title_;                   // "forward-compute:", for rows that name only a rank
   std::map<int32_t, size_t> titled_;    // the share of each rank that such rows add to
+  StepShare block_;                     // whose lines follow: "--- rank 2 step 10"
+  bool in_block_ = false, block_kept_ = false;
   size_t training_lines_ = 0;
 };
 
