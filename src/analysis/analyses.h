@@ -3,11 +3,12 @@
 
 #include <vector>
 
+#include "analysis/bandwidth/bandwidth_view.h"
 #include "analysis/call_difference.h"
 #include "analysis/group_calls.h"
 #include "analysis/job_end.h"
-#include "analysis/bandwidth/bandwidth_view.h"
 #include "analysis/network/topology_checks.h"
+#include "analysis/output_front.h"
 #include "analysis/p2p_match.h"
 #include "analysis/program_order.h"
 #include "analysis/signs_of_life.h"
@@ -38,6 +39,7 @@ struct Analyses {
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
   std::vector<ToldLaggard> told;
+  OutputFront front;           // who is elsewhere by what the program prints
   StragglerReport stragglers;  // from traces, Inspector files, boxes and timed flight records, else pipeline timelines
   TopologyView topology;
   TopologyChecks topology_checks;  // points into the view and the Incident

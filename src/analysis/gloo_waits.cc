@@ -14,14 +14,28 @@ bool GoesAsFarAsOthers(const SignsOfLife& life, const RankLife& one) {
 }
 
 bool SaysNothingOfItsEnd(const RankLife& one) {
-  return !one.exception && !one.consequence && !one.exited && !one.finished && !one.segfault &&
-         !one.oom_killed && !one.cuda_oom && !one.host_memory && !one.gpu_error && !one.timeout && !one.lost_peer &&
-         !one.aborted;
+  return !one.exception && !one.consequence && !one.exited && !one.finished && !one.segfault && !one.oom_killed &&
+         !one.cuda_oom && !one.host_memory && !one.gpu_error && !one.timeout && !one.lost_peer && !one.aborted;
+}
+
+// Like that, until the others gave up: that it lost them then, or that its launcher ended it, follows from that.
+bool SaidNothingBefore(const SignsOfLife& life, const RankLife& one) {
+  RankLife before = one;
+  const auto is_later = [&](const Event* event) {
+    return event && std::all_of(life.ranks.begin(), life.ranks.end(), [&](const auto& other) {
+             const Event* up = other.second.gloo_timeout ? other.second.gloo_timeout : other.second.gave_up;
+             return !up || CameBefore(*up, *event);
+           });
+  };
+  if (is_later(before.lost_peer)) before.lost_peer = nullptr;
+  if (before.exited && before.exited->As<ProcessEnd>().code == -15) before.exited = nullptr;
+  return SaysNothingOfItsEnd(before);
 }
 
 }  // namespace
 
-std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks) {
+std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks,
+                                          const OutputFront& front) {
   const auto is_elsewhere = [&](Rank rank) {
     return std::any_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
       return one.rank == rank && one.place == StackReading::Place::host;
@@ -32,16 +46,20 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::ve
   const Event* first = nullptr;
   const RankLife* silent = nullptr;
   for (const auto& [rank, one] : life.ranks) {
-    if ((one.has_output || is_elsewhere(rank)) && SaysNothingOfItsEnd(one)) {
+    const bool apart = front && front.rank == rank;
+    if ((one.has_output || is_elsewhere(rank)) &&
+        (SaysNothingOfItsEnd(one) || (apart && SaidNothingBefore(life, one)))) {
       if (silent) return out;
       silent = &one;
-    } else if (!one.gloo_timeout && !one.gloo_loss) {
+    } else if (!one.gloo_timeout && !one.gloo_loss && !one.gave_up) {
       return out;  // somebody tells of something else
     }
-    if (one.gloo_timeout) waiters.push_back(rank);
-    if (one.gloo_timeout && !first) first = one.gloo_timeout;
+    const Event* up = one.gloo_timeout ? one.gloo_timeout : one.gave_up;
+    if (up) waiters.push_back(rank);
+    if (up && !first) first = up;
   }
-  if (silent && first && (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank)))
+  if (silent && first &&
+      (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank) || (front && front.rank == silent->rank)))
     out.push_back({silent->rank, first->source,
                    "says nothing, while all others raised an error because a peer did not arrive", waiters});
   return out;

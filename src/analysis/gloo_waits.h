@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/output_front.h"
 #include "analysis/signs_of_life.h"
 #include "analysis/stack_reading.h"
 #include "analysis/told_laggards.h"
@@ -13,9 +14,11 @@ namespace tacet {
 // has gone raises at once. Who says nothing while all others raise is the one they waited for:
 //   RuntimeError: [./gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 10000ms for recv operation to complete
 //   RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774
-// Empty unless somebody's time was up. A rank whose output visibly ends before the others' is not listed, unless its
-// stack shows it in code of its own.
-std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks = {});
+// So it is with a limit that a program sets itself. Empty unless somebody's time was up. A rank whose output visibly
+// ends before the others' is not listed, unless its stack shows it in code of its own, or the lines that it prints
+// show that it is at another place.
+std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks = {},
+                                          const OutputFront& front = {});
 
 // All ranks but this one raise because gloo lost a peer, nobody because its time was up: the process is gone.
 bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank);

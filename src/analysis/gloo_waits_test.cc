@@ -51,6 +51,37 @@ TEST(GlooWaits, TheSilentRankIsGoneWhenAllOthersLostAPeer) {
   EXPECT_TRUE(IsGone(job, 2));
 }
 
+// Its launcher ended it, and it lost the others when they had given up.
+TEST(GlooWaits, ARankThatWentPastThePlaceIsWaitedForWhateverEndsItLater) {
+  for (const bool apart : {true, false}) {
+    JobSketch job(3, {});
+    for (const int32_t rank : {0, 2}) Raise(job, rank, kTimeUp);
+    job.Say(1, EventKind::connection_lost);
+    job.Say(1, EventKind::process_exited).Make<ProcessEnd>().code = -15;
+    job.GiveOutputs();
+    const Incident incident = job.Finish();
+    OutputFront front;
+    front.kind = OutputFront::Kind::leads;
+    front.rank = Rank{1};
+    const auto laggards = FindGlooLaggards(ReadSignsOfLife(incident), {}, apart ? front : OutputFront{});
+    EXPECT_EQ(laggards.size(), apart ? 1u : 0u);
+  }
+}
+
+TEST(GlooWaits, ALimitOfTheProgramsOwnIsAWaitAsWell) {
+  JobSketch job(3, {});
+  Steps(job, 3, 15);
+  for (const int32_t rank : {0, 2}) Raise(job, rank, "all-reduce of update 24 not finished within 20 s");
+  EXPECT_EQ(Laggards(job), Ranks({1}));
+}
+
+TEST(GlooWaits, ADownloadThatTakesTooLongWaitsForNoRank) {
+  JobSketch job(3, {});
+  Steps(job, 3, 15);
+  for (const int32_t rank : {0, 2}) Raise(job, rank, "download of vgg.pt not finished within 20 s from http://mirror");
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
 TEST(GlooWaits, AnOutputThatEndsEarlyMakesNobodySuspect) {
   JobSketch late(4, {}), gone(4, {});
   for (JobSketch* job : {&late, &gone})

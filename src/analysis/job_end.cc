@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/output_front.h"
 #include "analysis/plain_figures.h"
 #include "model/nccl_warnings.h"
 
@@ -16,7 +17,7 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::gil_blocked:
     case EventKind::desync_report:
     case EventKind::hung_task: return true;
-    case EventKind::exception: return event.Means(Meaning::gloo_timeout);
+    case EventKind::exception: return event.Means(Meaning::gloo_timeout) || IsOwnWaitInVain(event);
     case EventKind::xla_wait: return !event.As<XlaWait>().passed;
     // Whose connection broke in the barrier was left by its peer; only who waited until its time was up tells of a
     // hang.
@@ -27,7 +28,7 @@ bool IsSignOfHang(const Event& event) {
 
 bool IsSignOfCrash(const Event& event) {
   switch (event.kind) {
-    case EventKind::exception: return !event.Means(Meaning::gloo_timeout);
+    case EventKind::exception: return !event.Means(Meaning::gloo_timeout) && !IsOwnWaitInVain(event);
     case EventKind::abort_signal:
     case EventKind::cuda_error:
     case EventKind::nccl_error:
@@ -145,7 +146,11 @@ int64_t QuietBefore(const Incident& incident, const Event& end) {
   for (size_t i = 1; i < times.size(); ++i) longest = std::max(longest, times[i] - times[i - 1]);
   const int64_t quiet = end.wall_ns - times.back();
   const Patience& limits = incident.patience;
-  const bool usual = quiet < limits.quiet_ns || quiet / limits.quiet_times < std::max<int64_t>(longest, 1);
+  // Where all ranks but one printed what comes next, less of it is enough.
+  const bool one_lags = FindOutputFront(incident).kind == OutputFront::Kind::lags;
+  const int64_t lessened = one_lags ? 3 : 1;
+  const bool usual =
+      quiet < limits.quiet_ns / lessened || quiet / limits.quiet_times * lessened < std::max<int64_t>(longest, 1);
   return usual ? 0 : quiet;
 }
 

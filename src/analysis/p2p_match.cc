@@ -53,6 +53,26 @@ void FindUnequal(P2pLink& link) {
 
 }  // namespace
 
+MisdirectedMessage FindMisdirected(const std::vector<P2pLink>& links) {
+  constexpr size_t kMany = 3;
+  for (const P2pLink& stray : links)
+    for (const bool receives : {false, true}) {
+      if (!stray.send_stream || !stray.recv_stream || stray.sender == stray.receiver) continue;
+      if ((receives ? stray.recvs : stray.sends).size() != 1 || !(receives ? stray.sends : stray.recvs).empty())
+        continue;
+      const Rank owner = receives ? stray.receiver : stray.sender;
+      for (const P2pLink& missed : links) {
+        if (&missed == &stray || missed.group != stray.group || !missed.counted_from_start) continue;
+        if ((receives ? missed.receiver : missed.sender) != owner) continue;
+        const Call* open = receives ? missed.unmatched_send : missed.unmatched_recv;
+        const size_t done = (receives ? missed.recvs : missed.sends).size();
+        if (open && done >= kMany && (receives ? missed.sends : missed.recvs).size() == done + 1)
+          return {owner, &stray, &missed, receives};
+      }
+    }
+  return {};
+}
+
 std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource source) {
   std::map<std::tuple<GroupIndex, Rank, Rank>, P2pLink> links;
   for (const CallStream& stream : incident.streams) {

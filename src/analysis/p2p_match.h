@@ -25,6 +25,17 @@ struct P2pLink {
   const Call* unequal_recv = nullptr;
 };
 
+// A message that went to the wrong rank: its partner posts no other half, ever, and at the same time the rank with
+// which its owner exchanges them otherwise lacks one.
+struct MisdirectedMessage {
+  Rank owner;
+  const P2pLink* stray = nullptr;
+  const P2pLink* missed = nullptr;
+  bool receives = false;  // the owner posted a receive, and the missing half is its receive
+  explicit operator bool() const { return stray != nullptr; }
+};
+MisdirectedMessage FindMisdirected(const std::vector<P2pLink>& links);
+
 std::vector<P2pLink> MatchPointToPoint(const Incident& incident, CallSource source);
 
 }  // namespace tacet

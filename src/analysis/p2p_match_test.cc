@@ -53,6 +53,38 @@ TEST(P2pMatch, PairsTheSendsAndReceivesOfEachOrderedPair) {
   }
 }
 
+// A ring in which each rank sends to the next one, until rank 2 sends to rank 0 what rank 3 should get.
+TEST(P2pMatch, AMessageThatItsUsualPartnerLacksWentToTheWrongRank) {
+  JobSketch job(4);
+  for (int step = 0; step < 4; ++step)
+    for (int32_t rank = 0; rank < 4; ++rank) {
+      job.Issue(rank, Send((rank + 1) % 4));
+      job.Issue(rank, Recv((rank + 3) % 4));
+    }
+  job.Issue(2, Send(0, CallState::started));
+  job.Issue(3, Recv(2, CallState::started));
+  const Incident incident = job.Finish();
+  const auto links = MatchPointToPoint(incident, CallSource::flight_recorder);
+  const MisdirectedMessage wrong = FindMisdirected(links);
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong.owner, Rank{2});
+  EXPECT_EQ(wrong.stray->receiver, Rank{0});
+  EXPECT_EQ(wrong.missed->receiver, Rank{3});
+  EXPECT_FALSE(wrong.receives);
+}
+
+TEST(P2pMatch, AMessageTooManyIsNotOneToTheWrongRank) {
+  JobSketch job(4);
+  for (int step = 0; step < 4; ++step)
+    for (int32_t rank = 0; rank < 4; ++rank) {
+      job.Issue(rank, Send((rank + 1) % 4));
+      job.Issue(rank, Recv((rank + 3) % 4));
+    }
+  job.Issue(2, Send(0, CallState::started));
+  const Incident incident = job.Finish();
+  EXPECT_FALSE(FindMisdirected(MatchPointToPoint(incident, CallSource::flight_recorder)));
+}
+
 TEST(P2pMatch, PeersAreGroupRanks) {
   JobSketch job(8);
   const GroupIndex pipe = job.AddGroup("pp", {6, 2});  // in this order

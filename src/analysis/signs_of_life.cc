@@ -14,6 +14,12 @@ namespace tacet {
 
 bool IsConsequence(const Event& event) { return event.Means(Meaning::consequence); }
 
+bool IsOwnWaitInVain(const Event& event) {
+  return event.kind == EventKind::exception && event.Means(Meaning::consequence) && event.Means(Meaning::timed_out) &&
+         event.Means(Meaning::of_communication) && !event.Means(Meaning::gloo_timeout) &&
+         !event.Means(Meaning::setup_failed) && !event.Means(Meaning::reported) && !event.Means(Meaning::of_ascend);
+}
+
 bool IsAftermath(const Event& event) {
   const int64_t number = event.As<Xid>().number;
   return event.kind == EventKind::xid && (number == 43 || number == 45);
@@ -112,6 +118,7 @@ void TakeEvent(const Event& event, RankLife& life) {
       Keep(IsConsequence(event) ? life.consequence : life.exception, event);
       if (event.Means(Meaning::gloo_timeout)) Keep(life.gloo_timeout, event);
       if (event.Means(Meaning::gloo_loss)) Keep(life.gloo_loss, event);
+      if (IsOwnWaitInVain(event)) Keep(life.gave_up, event);
       if (IsHostMemoryShortage(event)) Keep(life.host_memory, event);
       break;
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;

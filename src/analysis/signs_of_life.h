@@ -14,6 +14,10 @@ bool IsConsequence(const Event& event);
 // An Xid that the driver writes because a process ended or its channel was taken away: it names no fault of the device.
 bool IsAftermath(const Event& event);
 
+// An exception with which the program gave up waiting for other ranks, by a limit of its own: "sync of step 14 not
+// complete after 6 s".
+bool IsOwnWaitInVain(const Event& event);
+
 // The kernel says that a GPU failed, in a way that its user does not survive: an Xid of that kind, an uncorrected
 // memory error, an NVLink error, a PCIe device that is lost (only where it is known to be a rank's GPU).
 bool IsDeviceFault(const Event& event);
@@ -55,17 +59,18 @@ struct RankLife {
   const Event* cuda_oom = nullptr;
   const Event* host_memory = nullptr;  // it, or a worker of its, could not get memory of the host
   const Event* segfault = nullptr;
-  const Event* hung_task = nullptr;     // the kernel says that the process is blocked in it (D state)
-  const Event* mild_xid = nullptr;      // an Xid that programs survive: it names no fault by itself
-  bool vanished = false;                // gone without a word, see vanished_ranks
-  bool fell_silent = false;             // the same by one kind of file: counts for a rank that is waited for
-  const Event* exception = nullptr;     // first uncaught one that is not a consequence
-  const Event* consequence = nullptr;   // first uncaught one that is
+  const Event* hung_task = nullptr;    // the kernel says that the process is blocked in it (D state)
+  const Event* mild_xid = nullptr;     // an Xid that programs survive: it names no fault by itself
+  bool vanished = false;               // gone without a word, see vanished_ranks
+  bool fell_silent = false;            // the same by one kind of file: counts for a rank that is waited for
+  const Event* exception = nullptr;    // first uncaught one that is not a consequence
+  const Event* consequence = nullptr;  // first uncaught one that is
   // One that it raised only when the others' time was up: its frames show where the rank was until then.
   const Event* late_exception = nullptr;
   const Event* dump_signal = nullptr;   // with which it learnt that somebody's time was up
   const Event* gloo_timeout = nullptr;  // of those: gloo waited for a peer until its time was up
   const Event* gloo_loss = nullptr;     // of those: gloo lost a peer
+  const Event* gave_up = nullptr;       // of those: by a limit of the program's own it had waited for others too long
   const Event* aborted = nullptr;       // terminate called, SIGABRT
   const Event* unused_parameters = nullptr;
   const Event* timeout = nullptr;     // its watchdog fired

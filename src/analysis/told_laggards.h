@@ -17,8 +17,9 @@ struct ToldLaggard {
   std::string words;  // "has launched 12 all_reduce where its peers launched 13"
   std::vector<Rank> waiters;
   GroupIndex group = GroupIndex::none;
-  bool stands = false;     // asked twice, and neither it nor its peers launched anything in between
-  bool not_issued = false;  // surely: by its own counts when the others' time was up, or by a monitored barrier
+  bool stands = false;             // asked twice, and neither it nor its peers launched anything in between
+  bool not_issued = false;         // surely: by its own counts when the others' time was up, or by a monitored barrier
+  const Event* arrived = nullptr;  // it issued the operation after all, when the time of the others was up
   bool momentary = false;  // one operation behind, asked once or while all go on: so is somebody in most running jobs
 };
 

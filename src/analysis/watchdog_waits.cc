@@ -46,6 +46,15 @@ bool HasEvenSizes(OpKind kind) {
          kind == OpKind::reduce_scatter || kind == OpKind::all_gather;
 }
 
+bool IsRaisedInCall(const Event& event) { return event.kind == EventKind::nccl_error && IsComparable(event); }
+
+// NCCL's error in an operation is printed without the group; the watchdog's next line about that operation has it.
+const Event* StatusOf(const Incident& incident, const Event& error) {
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::watchdog_status && event.rank == error.rank && event.seq == error.seq) return &event;
+  return nullptr;
+}
+
 std::string CallWords(const Event& wait) { return std::string(Name(wait.op)) + " #" + std::to_string(wait.seq); }
 
 // Files in which several ranks speak: then a rank between them without a word said nothing.
@@ -90,6 +99,22 @@ void AddSilentRanks(const Incident& incident, const WatchdogGroup& group, const 
                    waiters, GroupIndex::none});
 }
 
+// Only of these does an end on one rank prove that all others came.
+bool EndsForAllAtOnce(OpKind op) {
+  return op == OpKind::all_reduce || op == OpKind::all_gather || op == OpKind::reduce_scatter;
+}
+
+// By its own counters it had not issued the operation when somebody's time was up in it, and waits in none of another
+// group. It may time out itself later, in an operation behind that one.
+bool CameTooLate(const WatchdogGroup& group, const std::vector<WatchdogGroup>& groups, Rank rank, int64_t seq) {
+  const auto signal = group.at_signal.find(rank);
+  if (signal == group.at_signal.end() || signal->second->As<WorkCounters>().last_enqueued >= seq) return false;
+  if (group.LastEnqueued(rank) < seq) return false;
+  if (const auto wait = group.waits.find(rank); wait != group.waits.end() && wait->second->seq < seq) return false;
+  return std::none_of(groups.begin(), groups.end(),
+                      [&](const WatchdogGroup& other) { return &other != &group && other.waits.contains(rank); });
+}
+
 // One rank alone waits in an operation that all others have completed and left: what it contributed was enough for
 // them, and its own end of it does not finish. Its GPU stands still, or it issued something else than they did.
 void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::vector<ToldLaggard>& out) {
@@ -98,8 +123,7 @@ void AddLeftBehind(const Incident& incident, const WatchdogGroup& group, std::ve
   for (const auto& [rank, wait] : group.waits)
     if (!front || wait->seq < front->seq) front = wait;
   if (!front) return;
-  // Only of these does an end on one rank prove that all others came.
-  if (front->op != OpKind::all_reduce && front->op != OpKind::all_gather && front->op != OpKind::reduce_scatter) return;
+  if (!EndsForAllAtOnce(front->op)) return;
   std::vector<Rank> others;
   for (const auto& [rank, wait] : group.waits) {
     if (wait == front) continue;
@@ -143,6 +167,23 @@ bool IsAhead(const WatchdogGroup& group, const std::vector<Rank>& ranks, const s
               *std::min_element(ranks.begin(), ranks.end(), less));
 }
 
+// The line that tells this call of these ranks, a timeout before an error.
+const Event* CallOf(const WatchdogGroup& group, const std::vector<Rank>& ranks, int64_t number) {
+  for (const auto* calls : {&group.waits, &group.failed})
+    for (const Rank rank : ranks)
+      if (const auto call = calls->find(rank); call != calls->end() && call->second->seq == number) return call->second;
+  return nullptr;
+}
+
+// "NET/Socket : message truncated": what one rank sends is not what another one expects.
+const Event* FindMisfit(const Incident& incident) {
+  for (const Event& event : incident.events) {
+    const std::string_view id = event.As<Warning>().id;
+    if (event.kind == EventKind::nccl_warning && (id == "message-truncated" || id == "ib-size-mismatch")) return &event;
+  }
+  return nullptr;
+}
+
 // A wait whose line about the group was lost belongs to the only group there is, where both count the same operation.
 // Small numbers meet by chance.
 constexpr int64_t kTellingNumber = 100;
@@ -170,6 +211,10 @@ bool IsRefusedWork(const Event& event) {
   return event.kind == EventKind::nccl_error && event.As<NcclError>().code == kInvalidUsage && IsComparable(event);
 }
 
+int64_t ElementsOf(const Event& call) {
+  return call.kind == EventKind::nccl_error ? call.As<NcclError>().elements : call.As<WatchdogTimeout>().elements;
+}
+
 int64_t WatchdogGroup::LastEnqueued(Rank rank) const {
   const auto found = enqueued.find(rank);
   return found == enqueued.end() ? -1 : found->second->As<WorkCounters>().last_enqueued;
@@ -182,16 +227,24 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
     const int64_t enqueued = event.As<WorkCounters>().last_enqueued;
     const bool status = event.kind == EventKind::watchdog_status && enqueued >= 0;
     const bool signal = event.kind == EventKind::dump_signal && enqueued >= 0;
-    const bool failed = IsRefusedWork(event);
-    if (!event.rank.known() || (!wait && !status && !signal && !failed)) continue;
+    if (!event.rank.known() || (!wait && !status && !signal)) continue;
     WatchdogGroup& group = groups[IsDefault(event) ? "0" : event.group_name];
     group.whole_job |= IsDefault(event);
     if (wait) group.waits.try_emplace(event.rank, &event);
-    if (failed) group.failed.try_emplace(event.rank, &event);
     if (status || signal) {
       const Event*& known = group.enqueued[event.rank];
       if (!known || known->As<WorkCounters>().last_enqueued < enqueued) known = &event;
     }
+    if (signal) {
+      const Event*& first = group.at_signal[event.rank];
+      if (!first || first->As<WorkCounters>().last_enqueued > enqueued) first = &event;
+    }
+  }
+  for (const Event& event : incident.events) {
+    if (!event.rank.known() || !IsRaisedInCall(event)) continue;
+    const Event* status = StatusOf(incident, event);
+    const auto group = status ? groups.find(IsDefault(*status) ? "0" : status->group_name) : groups.end();
+    if (group != groups.end()) group->second.failed.try_emplace(event.rank, &event);
   }
   for (auto& [name, group] : groups) group.whole_job |= ReachesTheLastRank(incident, group);
   GiveGroups(groups);
@@ -209,34 +262,23 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
   for (const WatchdogGroup& group : ReadWatchdogGroups(incident)) {
     using Shape = std::tuple<OpKind, int64_t>;
     std::map<int64_t, std::map<Shape, std::vector<Rank>>> by_number;
-    for (const auto& [rank, wait] : group.waits)
-      by_number[wait->seq][{wait->op, HasEvenSizes(wait->op) ? wait->As<WatchdogTimeout>().elements : -1}].push_back(
-          rank);
-    // How much it passed is not told of a call that failed: it belongs to the only shape of its operation.
-    std::set<Rank> failed;
-    for (const auto& [rank, error] : group.failed) {
-      const auto at = by_number.find(error->seq);
-      if (at == by_number.end() || group.waits.contains(rank)) continue;
-      const auto same = [&](const auto& shape) { return std::get<OpKind>(shape.first) == error->op; };
-      if (std::count_if(at->second.begin(), at->second.end(), same) != 1) continue;
-      std::vector<Rank>& ranks = std::find_if(at->second.begin(), at->second.end(), same)->second;
-      ranks.insert(std::lower_bound(ranks.begin(), ranks.end(), rank), rank);
-      failed.insert(rank);
-    }
-    for (const auto& [number, shapes] : by_number) {
+    // A rank issued what it failed in as surely as what it waited in.
+    for (const auto* calls : {&group.waits, &group.failed})
+      for (const auto& [rank, call] : *calls)
+        if (calls == &group.waits || !group.waits.contains(rank) || group.waits.at(rank)->seq != call->seq)
+          by_number[call->seq][{call->op, HasEvenSizes(call->op) ? ElementsOf(*call) : -1}].push_back(rank);
+    for (auto& [number, shapes] : by_number) {
       if (shapes.size() != 2) continue;
+      for (auto& [shape, ranks] : shapes) std::sort(ranks.begin(), ranks.end());
       auto usual = shapes.begin(), odd = std::next(usual);
       if (usual->second.size() < odd->second.size()) std::swap(usual, odd);
       const bool size = std::get<OpKind>(usual->first) == std::get<OpKind>(odd->first);
-      const auto sample = [&](const std::vector<Rank>& ranks) {
-        return group.waits.at(
-            *std::find_if(ranks.begin(), ranks.end(), [&](Rank rank) { return group.waits.contains(rank); }));
-      };
-      out.push_back({size, usual->second.size() == odd->second.size(), sample(usual->second), sample(odd->second),
-                     usual->second, odd->second});
+      out.push_back({size, usual->second.size() == odd->second.size(), CallOf(group, usual->second, number),
+                     CallOf(group, odd->second, number), usual->second, odd->second});
       for (const auto* ranks : {&usual->second, &odd->second})
         for (const Rank rank : *ranks)
-          if (failed.contains(rank)) out.back().failed.push_back(group.failed.at(rank));
+          if (!group.waits.contains(rank) || group.waits.at(rank)->seq != number)
+            out.back().failed.push_back(group.failed.at(rank));
       out.back().odd_is_ahead = IsAhead(group, odd->second, usual->second);
       if (out.back().odd_is_ahead) out.back().ahead = group.enqueued.at(odd->second.front());
       for (const Rank rank : usual->second)
@@ -244,6 +286,35 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
     }
   }
   return out;
+}
+
+WatchdogStranger FindWatchdogStranger(const Incident& incident) {
+  constexpr size_t kFewestAlike = 2;
+  for (const WatchdogGroup& group : ReadWatchdogGroups(incident)) {
+    const std::vector<Rank> all = incident.AllRanks();
+    if (!group.whole_job || group.waits.size() < kFewestAlike || group.waits.size() + 1 != all.size()) continue;
+    const Event& wait = *group.waits.begin()->second;
+    const bool alike = std::all_of(group.waits.begin(), group.waits.end(), [&](const auto& one) {
+      return one.second->seq == wait.seq && one.second->op == wait.op &&
+             (!HasEvenSizes(wait.op) || ElementsOf(*one.second) == ElementsOf(wait));
+    });
+    WatchdogStranger found;
+    for (const Rank rank : all)
+      if (!group.waits.contains(rank)) found.rank = rank;
+    const auto counters = group.at_signal.find(found.rank);
+    if (!alike || counters == group.at_signal.end()) continue;
+    const auto& told = counters->second->As<WorkCounters>();
+    if (told.last_enqueued < wait.seq) continue;  // it came late, and nothing else is known of it
+    const bool completed = told.last_completed >= wait.seq && EndsForAllAtOnce(wait.op);
+    found.misfit = FindMisfit(incident);
+    if (!completed && !found.misfit) continue;
+    if (completed) found.misfit = nullptr;
+    for (const auto& [rank, one] : group.waits) found.others.push_back(rank);
+    found.wait = &wait;
+    found.counters = counters->second;
+    return found;
+  }
+  return {};
 }
 
 std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
@@ -259,14 +330,19 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
     std::vector<Rank> waiters;
     for (const auto& [rank, wait] : group.waits) waiters.push_back(rank);
     const size_t before = out.size();
-    for (const auto& [rank, line] : group.enqueued) {
+    for (const auto& [rank, last] : group.enqueued) {
+      const bool late = CameTooLate(group, groups, rank, front->seq);
+      const Event* line = late ? group.at_signal.at(rank) : last;
       const int64_t enqueued = line->As<WorkCounters>().last_enqueued;
-      if (enqueued < front->seq && !waiting.contains(rank))
-        out.push_back({rank, line->source,
-                       "had enqueued work only up to #" + std::to_string(enqueued) + " while its peers waited in " +
-                           CallWords(*front),
-                       waiters, GroupIndex::none});
-      if (out.size() > before) out.back().not_issued |= line->rank == rank;
+      if (enqueued >= front->seq || (waiting.contains(rank) && !late)) continue;
+      std::vector<Rank> others = waiters;
+      std::erase(others, rank);
+      out.push_back({rank, line->source,
+                     "had enqueued work only up to #" + std::to_string(enqueued) + " while its peers waited in " +
+                         CallWords(*front),
+                     std::move(others), GroupIndex::none});
+      out.back().not_issued = true;
+      if (late) out.back().arrived = last;
     }
     if (out.size() == before) AddSilentRanks(incident, group, waiting, out);
     if (out.size() == before) AddLeftBehind(incident, group, out);

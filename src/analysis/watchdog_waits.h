@@ -19,8 +19,10 @@ struct WatchdogGroup {
   std::string name;                       // "" where the release prints no group: then all are taken for one
   bool whole_job = false;                 // the default group, or the only one there is
   std::map<Rank, const Event*> waits;     // first timeout of each rank
-  std::map<Rank, const Event*> failed;    // the call of each rank that NCCL refused ("invalid usage")
   std::map<Rank, const Event*> enqueued;  // the line that tells the last number a rank has enqueued
+  std::map<Rank, const Event*> failed;    // NCCL's error in an operation: its rank issued that one, too
+  // How far a rank was when it learned that somebody's time was up. What it did after that it did too late.
+  std::map<Rank, const Event*> at_signal;
   int64_t LastEnqueued(Rank rank) const;
 };
 
@@ -38,10 +40,26 @@ struct WatchdogDifference {
   // same calls, only with another size, stop at the same number.
   bool odd_is_ahead = false;
   const Event* ahead = nullptr;      // the line that tells it
-  std::vector<const Event*> failed;  // of these ranks NCCL refused the call: they do not wait
+  std::vector<const Event*> failed;  // calls that failed: their ranks do not wait
   int64_t others_enqueued = -1;      // the last number that any of the others has enqueued
 };
 std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident);
+
+// NumelIn of the operation that a rank waited or failed in; -1 where the line does not tell it.
+int64_t ElementsOf(const Event& call);
+
+// All ranks but this one wait in one call of the whole job, and what it issued under that number is not told. It is
+// another call: either this rank completed it, which nobody can before all have issued it, or NCCL found that
+// messages of the ranks do not fit.
+struct WatchdogStranger {
+  Rank rank;
+  std::vector<Rank> others;
+  const Event* wait = nullptr;      // of the others
+  const Event* counters = nullptr;  // of this rank
+  const Event* misfit = nullptr;    // NCCL's word; null: the rank completed its call
+  explicit operator bool() const { return rank.known(); }
+};
+WatchdogStranger FindWatchdogStranger(const Incident& incident);
 
 // Ranks that have not enqueued what the others wait in, or that report nothing while all others wait in one operation.
 std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident);

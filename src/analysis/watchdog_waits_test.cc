@@ -61,6 +61,89 @@ TEST(WatchdogWaits, TheRankThatHasEnqueuedLessIsWaitedFor) {
   EXPECT_EQ(Laggards(job), Ranks({3}));
 }
 
+void Signal(JobSketch& job, int32_t rank, int64_t enqueued, int64_t completed) {
+  job.Say(rank, EventKind::dump_signal).Make<WorkCounters>() = {enqueued, completed};
+}
+
+// What it enqueued when the time of the others was up it enqueued too late, also where it times out itself after that.
+TEST(WatchdogWaits, TheRankThatHadEnqueuedLessWhenTheOthersTimedOutCameLate) {
+  JobSketch job(3);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 2}) WaitIn(job, r, 7, OpKind::all_reduce, 1);
+  Signal(job, 1, 6, 6);
+  WaitIn(job, 1, 9);
+  Event& status = job.Say(1, EventKind::watchdog_status);
+  status.group_name = "0";
+  status.Make<WorkCounters>() = {9, 8};
+  const Incident incident = job.Finish();
+  const auto laggards = FindWatchdogLaggards(incident);
+  ASSERT_EQ(laggards.size(), 1u);
+  EXPECT_EQ(laggards[0].rank, Rank{1});
+  EXPECT_NE(laggards[0].arrived, nullptr);
+  EXPECT_EQ(laggards[0].waiters, Ranks({0, 2}));
+}
+
+TEST(WatchdogWaits, ARankThatTimesOutInALaterCallIsNotLateByThatAlone) {
+  JobSketch job(3);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 2}) WaitIn(job, r, 7, OpKind::all_reduce, 1);
+  WaitIn(job, 1, 9);
+  EXPECT_TRUE(Laggards(job).empty());
+}
+
+TEST(WatchdogWaits, WhoCompletedWhatAllOthersWaitInIssuedAnotherCall) {
+  for (const int64_t completed : {412, 411}) {
+    JobSketch job(4);
+    job.GiveOutputs();
+    for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 412);
+    Signal(job, 3, 412, completed);
+    const Incident incident = job.Finish();
+    const WatchdogStranger stranger = FindWatchdogStranger(incident);
+    EXPECT_EQ(static_cast<bool>(stranger), completed == 412);
+    if (stranger) EXPECT_EQ(stranger.rank, Rank{3});
+  }
+}
+
+TEST(WatchdogWaits, ABroadcastMayEndOnOneRankBeforeTheOthers) {
+  JobSketch job(4);
+  job.GiveOutputs();
+  for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 412, OpKind::broadcast);
+  Signal(job, 3, 412, 412);
+  EXPECT_FALSE(FindWatchdogStranger(job.Finish()));
+}
+
+TEST(WatchdogWaits, AMessageThatDoesNotFitShowsThatTheLastRankIssuedAnotherCall) {
+  for (const bool misfit : {true, false}) {
+    JobSketch job(3);
+    job.GiveOutputs();
+    for (const int32_t r : {0, 1}) WaitIn(job, r, 34);
+    Signal(job, 2, 34, 32);
+    if (misfit) job.Say(2, EventKind::nccl_warning).Make<Warning>().id = "message-truncated";
+    const Incident incident = job.Finish();
+    EXPECT_EQ(static_cast<bool>(FindWatchdogStranger(incident)), misfit);
+  }
+}
+
+TEST(WatchdogWaits, AnErrorTellsTheCallOfItsRankAsATimeoutDoes) {
+  JobSketch job(3);
+  job.GiveOutputs();
+  WaitIn(job, 1, 71, OpKind::broadcast);
+  WaitIn(job, 2, 71, OpKind::all_reduce);
+  Event& error = job.Say(0, EventKind::nccl_error);
+  error.seq = 71;
+  error.op = OpKind::broadcast;
+  error.Make<NcclError>().elements = 1000;
+  Event& status = job.Say(0, EventKind::watchdog_status);
+  status.seq = 71;
+  status.group_name = "0";
+  const Incident incident = job.Finish();
+  const auto differences = FindWatchdogDifferences(incident);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_FALSE(differences[0].tied);
+  EXPECT_EQ(differences[0].odd_ranks, Ranks({2}));
+  EXPECT_EQ(differences[0].usual_ranks, Ranks({0, 1}));
+}
+
 // [rank7]: ... [PG ID 1 PG GUID 1 Rank 7]: members are sorted, so ranks 0 to 6 are in it, too.
 TEST(WatchdogWaits, AGroupInWhichTheLastRankHasItsOwnNumberIsTheWholeJob) {
   for (const int32_t number : {7, 3}) {

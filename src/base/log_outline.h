@@ -100,6 +100,20 @@ struct LineOfRank {
   std::string lock_file;  // ... for this file to go away
 };
 
+// "[r3] step 13 grad 0.0493": what the program itself printed on one rank, and where in the program that is. Ranks that
+// are equally far print lines of one place.
+struct OwnLine {
+  int32_t rank = -1;   // -1: no mark of a rank, the file's own
+  bool local = false;  // the rank is the number on its node, by torchrun's label
+  uint64_t place = 0;  // the words with the whole numbers that count, without rank, time and measured figures
+  uint64_t shape = 0;  // the words alone
+  int64_t times = 1;   // in a row
+  std::string text;
+  SourceRef source;
+  std::string awaited;  // a path that it says it waits for
+  std::string written;  // a path that it says it wrote
+};
+
 // A line that tells how far the job came: "checkpoint-486" of "Saving model checkpoint to /out/checkpoint-486".
 struct Milestone {
   std::string words;  // empty: there is none
@@ -129,12 +143,14 @@ struct LogOutline {
   int64_t shaped = 0;  // lines with a level and a time, or with a place in code
   uint64_t bytes = 0;  // of these and of those that name a rank
   int64_t warnings = 0, errors = 0;
-  std::vector<int32_t> ranks;  // that lines name as the ones that print them; sorted
-  int64_t world = -1;          // of these ranks
-  int64_t stated_world = -1;   // a line calls it the world's size; -2: lines tell different ones
+  std::vector<int32_t> ranks;             // that lines name as the ones that print them; sorted
+  int64_t world = -1;                     // of these ranks
+  int64_t stated_world = -1;              // a line calls it the world's size; -2: lines tell different ones
   std::vector<LineOfRank> last_of_ranks;  // sorted
   std::vector<LineOfRank> joining;        // by which processes say as which rank they join; in the order of lines
   std::vector<LineOfRank> at_work;        // the last line of a rank by which it is further than by one before; sorted
+  std::vector<OwnLine> own_lines;         // the last ones of each rank, in the order of lines
+  bool cut_end = false;                   // the text ends within a line: what follows it was not written out
   Milestone saved;                        // the last checkpoint that was saved
   Milestone trained;                      // training is done; what follows is its end
   Milestone served;                       // the last request that a server answered well, or that it is ready for them

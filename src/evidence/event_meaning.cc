@@ -18,6 +18,7 @@
 #include "evidence/message_facts.h"
 #include "evidence/refused_object.h"
 #include "evidence/torch_log/torch_log_chain.h"
+#include "evidence/torch_log/torch_log_line.h"
 #include "model/device_error.h"
 #include "model/event_words.h"
 #include "model/refusals.h"
@@ -44,6 +45,33 @@ bool TellsCollective(std::string_view text) {
 
 bool TellsOtherRank(std::string_view text) {
   return ContainsAny(text, {"remote rank", "Remote Rank", "Remote rank", "remote peer", "other ranks"});
+}
+
+// A limit that the program sets itself, in its own words: "gradient sync of step 14 not complete after 6 s".
+bool TellsOwnLimit(std::string_view text) {
+  constexpr std::string_view kNotThere[] = {"not complete", "not finish",  "not done",    "not ready",     "not arrive",
+                                            "no answer",    "no response", "no reply",    "still waiting", "gave up",
+                                            "waited",       "too long",    "no progress", "stuck"};
+  for (const std::string_view words : kNotThere)
+    if (auto rest = After(text, words))
+      for (const std::string_view how : {" after ", " within ", " in ", " for ", " more than "})
+        if (auto limit = After(*rest, how); limit && !limit->empty() && IsDigit((*limit)[0])) return true;
+  return false;
+}
+
+// What ranks do together, in a program's own words.
+bool TellsSync(const std::string& low) {
+  return ContainsAny(low, {"gradient sync", "grad sync",  "sync of ",       "synchronization of", "gradient reduction",
+                           "barrier",       "all-reduce", "all reduce",     "allreduce",          "all-gather",
+                           "all gather",    "allgather",  "reduce-scatter", "all-to-all",         "broadcast",
+                           "collective",    "other rank", "other worker",   "all ranks",          "all workers",
+                           "peer rank",     "peers"}) &&
+         !ContainsAny(low, {"http", "socket", "download", "upload", "redis", "database"});
+}
+
+// A program that has a limit of its own for what ranks do together, and gives up.
+bool TellsOwnWaitForOthers(std::string_view text) {
+  return (TellsTimeout(text) || TellsOwnLimit(text)) && TellsSync(LowerCase(text.substr(0, 400)));
 }
 
 // EI0002: ... The wait execution of the Notify register times out. ... from remote rank: [3]. ... tag[AllReduce_...
@@ -266,6 +294,9 @@ void ReadException(Event& event) {
                                            TellsOtherRank(event.text) || event.As<Raised>().in_collective);
   event.Set(Meaning::timed_out,
             TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text));
+  if (event.As<Raised>().refusal.empty() && !event.Means(Meaning::reported) && TellsOwnWaitForOthers(event.text))
+    for (const Meaning meaning : {Meaning::consequence, Meaning::of_communication, Meaning::timed_out})
+      event.Set(meaning);
   // Whatever carries it: it tells of a connection to somebody who does not answer.
   event.Set(Meaning::refused, Contains(type, "Connect") ||
                                   ContainsAny(event.text, {"onnection refused", "onnection reset", "onnection closed",

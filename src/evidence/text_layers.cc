@@ -100,6 +100,7 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
       cite(*place);
     for (LineOfRank& one : outline.last_of_ranks) cite(one.source);
     for (LineOfRank& one : outline.at_work) cite(one.source);
+    for (OwnLine& one : outline.own_lines) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);
     for (StepShare& one : outline.steps) cite(one.source);
     for (GroupRate& one : outline.rates) cite(one.source);

@@ -160,6 +160,7 @@ class JobBuilder {
       for (LineOfRank& one : outline.last_of_ranks) one.source.file = file;
       for (LineOfRank& one : outline.joining) one.source.file = file;
       for (LineOfRank& one : outline.at_work) one.source.file = file;
+      for (OwnLine& one : outline.own_lines) one.source.file = file;
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;
       for (RankValue& one : outline.values) one.source.file = file;

@@ -104,13 +104,13 @@ struct FilePath {
 struct XlaWait {
   std::string name;  // "initialize clique", "rendezvous of collective-permute"; of a compilation what is compiled
   int64_t seconds = -1;
-  int64_t expected = -1;    // threads of this process
-  int64_t arrived = -1;     // of them
-  int64_t devices = -1;     // of the whole clique
-  bool gave_up = false;     // XLA ends the process
-  bool passed = false;      // it went on
-  bool compiling = false;   // no wait for others: the compiler is slow
-  bool all_joined = false;  // all have arrived, and the one that works for them does not finish
+  int64_t expected = -1;     // threads of this process
+  int64_t arrived = -1;      // of them
+  int64_t devices = -1;      // of the whole clique
+  bool gave_up = false;      // XLA ends the process
+  bool passed = false;       // it went on
+  bool compiling = false;    // no wait for others: the compiler is slow
+  bool all_joined = false;   // all have arrived, and the one that works for them does not finish
   uint32_t passed_line = 0;  // the line that says that it went on
   int64_t waited_s = -1;     // until then, by the times of the lines
 };
@@ -192,10 +192,10 @@ struct Raised {
   CodePlace place;   // the innermost user frame
   std::variant<std::monostate, DeviceAssertion, LoaderWorkerEnd, ErrorReason, ErrorObject, RefusingPeer> about;
   Activity during = Activity::not_told;
-  bool in_thread = false;    // it ended a thread beside the main one, which goes on
+  bool in_thread = false;      // it ended a thread beside the main one, which goes on
   bool relative_path = false;  // the file that the message names is told by a relative path
-  std::string_view refusal;  // id of model/refusals.h, which lives forever; empty: none of these
-  bool first_only = false;   // its launcher passes on the first error and no other (mp.spawn)
+  std::string_view refusal;    // id of model/refusals.h, which lives forever; empty: none of these
+  bool first_only = false;     // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed
   bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
   bool of_parent = false;      // a child process could not read what its parent pickled for it
@@ -214,13 +214,14 @@ struct CudaError {
 };
 
 struct NcclError {
-  int64_t code = -1;   // ncclResult_t, 1 to 8
-  std::string result;  // its name
-  std::string reason;  // what NCCL says of it
-  std::string cure;    // and what to do about it, where the library says so (Ascend's "Solution:")
-  bool of_socket = false;  // the call that failed was one on a socket
+  int64_t code = -1;         // ncclResult_t, 1 to 8
+  std::string result;        // its name
+  std::string reason;        // what NCCL says of it
+  std::string cure;          // and what to do about it, where the library says so (Ascend's "Solution:")
+  bool of_socket = false;    // the call that failed was one on a socket
   uint32_t reason_line = 0;  // the line with the reason, where it is not that of the error
   std::string peer;          // the address of the peer that closed the connection, where the reason tells it
+  int64_t elements = -1;     // NumelIn of the operation that it came up in, where the line names one
 };
 
 struct StoreWait {
@@ -335,9 +336,9 @@ struct Warning {
   GidProblem gid = GidProblem::none;
   bool speaks_http = false;  // what connected sent the first bytes of an HTTP request
   bool over_tcp = false;     // the connection that failed was one of TCP
-  int64_t gid_index = -1;  // where there is such a problem
-  int64_t peer_lid = -1;   // the peer's port in the InfiniBand subnet
-  bool dynamic = false;    // UCX: over a dynamically connected queue pair (DC)
+  int64_t gid_index = -1;    // where there is such a problem
+  int64_t peer_lid = -1;     // the peer's port in the InfiniBand subnet
+  bool dynamic = false;      // UCX: over a dynamically connected queue pair (DC)
 };
 
 struct NodeCount {

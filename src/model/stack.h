@@ -48,18 +48,20 @@ FrameKind ClassifyFrame(std::string_view function, std::string_view file);
 
 // One thread as seen by faulthandler, py-spy or gdb at one moment.
 struct ThreadStack {
-  uint32_t speaker = 0;        // index into Fragment::speakers, later into Incident::processes
-  Rank rank;                   // filled by the assembly
+  uint32_t speaker = 0;  // index into Fragment::speakers, later into Incident::processes
+  Rank rank;             // filled by the assembly
   SourceRef source;
-  std::string thread_name;     // empty where unknown
+  std::string thread_name;  // empty where unknown
   std::string thread_id;
-  std::string state;           // "active+gil", "idle", as written
-  bool is_main = false;        // the main Python thread, as far as can be told
-  bool has_python = false;     // Python frames are known
+  std::string state;        // "active+gil", "idle", as written
+  bool is_main = false;     // the main Python thread, as far as can be told
+  bool has_python = false;  // Python frames are known
   StackId stack{};
-  uint32_t first_line = 0;     // line of the innermost frame
+  uint32_t first_line = 0;                    // line of the innermost frame
   int32_t group_rank = -1, group_ranks = -1;  // of the communicator that it sets up, where a frame's arguments tell
-  uint32_t dump = 0;           // which dump of its speaker in this file, from 0: the highest is the latest
+  int64_t timer_s = -1;     // faulthandler's timer had run for so long ("Timeout (0:00:30)!"); -1: no timer
+  bool last_words = false;  // nothing but stacks follows in its file
+  uint32_t dump = 0;        // which dump of its speaker in this file, from 0: the highest is the latest
 };
 
 }  // namespace tacet

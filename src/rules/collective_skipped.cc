@@ -2,6 +2,7 @@
 #include "analysis/left_replay.h"
 #include "rules/hang_finding.h"
 #include "rules/order_finding.h"
+#include "rules/output_finding.h"
 #include "rules/sequence_report.h"
 #include "rules/watchdog_mismatch.h"
 #include "rules/words.h"
@@ -35,6 +36,8 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
     JudgeReplays(facts, answer);
   if (answer.findings.empty()) JudgeSequenceReports(facts, true, "collective-skipped", answer);
   if (answer.findings.empty()) JudgeWatchdogSkip(facts, "collective-skipped", answer);
+  if (answer.findings.empty())
+    if (auto passed = PassedByOutput(facts)) answer.findings.push_back(std::move(*passed));
   return answer;
 }
 

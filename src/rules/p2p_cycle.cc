@@ -92,7 +92,10 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
   for (const SourceAnalysis& source : facts.analyses.sources) {
     Finding finding;
     bool none_posted = true;
+    // A message that went to the wrong rank closes a circle, too: that is another cause.
+    const MisdirectedMessage wrong = FindMisdirected(source.links);
     for (const std::vector<Rank>& cycle : source.waits.cycles) {
+      if (wrong && std::binary_search(cycle.begin(), cycle.end(), wrong.owner)) continue;
       std::vector<const BlockedOperation*> sends;
       bool pure = true;
       for (const BlockedOperation& operation : source.waits.operations) {

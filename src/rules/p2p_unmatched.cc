@@ -195,10 +195,51 @@ std::string CountOfLink(const P2pLink& link, bool receives, Rank owner) {
          (receives ? " expects" : " has sent");
 }
 
+// A message to the wrong rank closes a circle of waits, but only one of its ranks did something unusual.
+void JudgeMisdirected(const Case& facts, RuleAnswer& answer) {
+  if (facts.analyses.end.kind != JobEnding::hung && !facts.analyses.outcome.hangs()) return;
+  for (const SourceAnalysis& source : facts.analyses.sources) {
+    if (!source.differences.empty()) continue;
+    const MisdirectedMessage wrong = FindMisdirected(source.links);
+    const RankLife* life = wrong ? facts.analyses.life.Of(wrong.owner) : nullptr;
+    if (!wrong || (life && Failed(*life))) continue;
+    const bool receives = wrong.receives;
+    const CallStream& stream = *(receives ? wrong.stray->recv_stream : wrong.stray->send_stream);
+    const CallStream& other = *(receives ? wrong.missed->send_stream : wrong.missed->recv_stream);
+    const Call& astray = stream.calls[(receives ? wrong.stray->recvs : wrong.stray->sends).front()];
+    const Call& open = *(receives ? wrong.missed->unmatched_send : wrong.missed->unmatched_recv);
+    const Rank target = receives ? wrong.stray->sender : wrong.stray->receiver;
+    const Rank usual = receives ? wrong.missed->sender : wrong.missed->receiver;
+    const std::string who = RankWords({wrong.owner}), place = CallSiteWords(facts.incident, astray);
+    Finding finding = HangFinding("p2p-unmatched", wrong.owner, astray, source.waits);
+    finding.confidence = Confidence::likely;
+    finding.headline = who + (receives ? " receives from " : " sends to ") + RankWords({target}) + " in " +
+                       OperationWords(facts.incident, astray) + ", which " +
+                       (receives ? "sends nothing to it" : "posts no receive from it") + "; " + RankWords({usual}) +
+                       " waits for the message that " + who +
+                       " exchanges with it otherwise. The peer is most likely "
+                       "wrong";
+    finding.evidence = {CiteCall(facts.incident, stream, astray,
+                                 "the only " + std::string(receives ? "receive" : "send") + " between the two"),
+                        CiteCall(facts.incident, other, open,
+                                 RankWords({usual}) + " waits here for " + who + ", after " +
+                                     std::to_string((receives ? wrong.missed->recvs : wrong.missed->sends).size()) +
+                                     " messages that were exchanged")};
+    finding.fix = {"Check how " + who + " computes its peer" + (place.empty() ? "" : " in " + place) +
+                       ": is the number of ranks, or the table of neighbors, the same on all ranks at that moment?",
+                   "Print rank and peer of every send and receive of one step on all ranks: each must have its "
+                   "counterpart."};
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 }  // namespace
 
 static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
   RuleAnswer answer;
+  JudgeMisdirected(facts, answer);
+  if (!answer.findings.empty()) return answer;
   for (const SourceAnalysis& source : facts.analyses.sources) {
     for (const P2pLink& link : source.links) {
       const Call* open = link.unmatched_recv ? link.unmatched_recv : link.unmatched_send;

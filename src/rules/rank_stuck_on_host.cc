@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/output_finding.h"
 #include "rules/rule.h"
 #include "rules/standstill_finding.h"
 #include "rules/words.h"
@@ -42,7 +43,13 @@ static void CiteGlooTimeouts(const Case& facts, Finding& finding) {
 static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::host, "rank-stuck-on-host");
-  if (!finding) return answer;
+  if (!finding) {
+    if (auto told = FindingByOutput(facts)) {
+      answer.findings.push_back(std::move(told->finding));
+      answer.open.push_back(std::move(told->open));
+    }
+    return answer;
+  }
   std::string where;
   bool by_stack = false, by_calls = false;
   const InFlight* inside = nullptr;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "analysis/watchdog_waits.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -174,7 +175,7 @@ ThreadStep SecondThreadStep(const Case& facts, const CallerSide& odd, const Call
 bool AreDifferentCalls(const Event& timeout, const Event& other) {
   const std::string place = CallerPlaceWords(timeout), other_place = CallerPlaceWords(other);
   if (!place.empty() && !other_place.empty()) return place != other_place;
-  return LooksLikeAnotherCall(timeout.As<WatchdogTimeout>().elements, other.As<WatchdogTimeout>().elements);
+  return LooksLikeAnotherCall(ElementsOf(timeout), ElementsOf(other));
 }
 
 bool LooksLikeAnotherCall(int64_t elements, int64_t other) {

@@ -83,6 +83,14 @@ bool WaitsTooLong(const SourceAnalysis& source) {
 
 }  // namespace
 
+static std::vector<std::string> LateRankSteps() {
+  return {
+      "Share this work out among all ranks, or do it outside of the job: what one rank does alone makes all others "
+      "wait.",
+      "Or raise the limit for it: init_process_group(timeout=...), ddp_timeout of Transformers, or a group with a "
+      "timeout of its own for the wait (new_group(timeout=...), monitored_barrier)."};
+}
+
 // No record is here, and the output shows that the one who is missing works on.
 static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
   const auto working = FindRankAtWork(facts);
@@ -115,18 +123,48 @@ static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
   finding.evidence.push_back(
       {working->source, working->text, RankWords({rank}) + " made progress after the first timeout"});
   finding.evidence.push_back(CiteEvent(*call.first, RankWords(call.ranks) + " waited until they timed out"));
-  finding.fix = {
-      "Share this work out among all ranks, or do it outside of the job: what one rank does alone makes all others "
-      "wait.",
-      "Or raise the limit for it: init_process_group(timeout=...), ddp_timeout of Transformers, or a group with a "
-      "timeout of its own for the wait (new_group(timeout=...), monitored_barrier)."};
+  finding.fix = LateRankSteps();
+  answer.findings.push_back(std::move(finding));
+  return true;
+}
+
+// By its own counters it issued the operation when the time of the others was up already.
+static bool JudgeLateCounters(const Case& facts, RuleAnswer& answer) {
+  if (!facts.analyses.sources.empty() || facts.analyses.told.size() != 1) return false;
+  const ToldLaggard& told = facts.analyses.told.front();
+  const TimeoutCensus census = CountTimeouts(facts.incident);
+  if (!told.arrived || !census) return false;
+  const TimedOutCall* call = nullptr;
+  for (const TimedOutCall& one : census.calls)
+    if (!std::binary_search(one.ranks.begin(), one.ranks.end(), told.rank) && (!call || one.seq < call->seq))
+      call = &one;
+  if (!call) return false;
+  const int64_t limit_ms = call->first->As<WatchdogTimeout>().timeout_ms;
+  const std::string who = RankWords({told.rank});
+  Finding finding;
+  finding.cause = "timeout-too-short";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.ranks = {told.rank};
+  finding.affected_ranks = told.waiters;
+  finding.operation = OperationRef{call->op, call->seq, -1};
+  finding.headline = who + " issued " + std::string(Name(call->op)) + " #" + std::to_string(call->seq) +
+                     " only after " + RankWords(call->ranks) + " had timed out in it" +
+                     (limit_ms > 0 ? "; the limit is " + DurationWords(limit_ms * 1'000'000) : std::string());
+  finding.evidence.push_back({told.source, "", who + " " + told.words});
+  finding.evidence.push_back(CiteEvent(*call->first, RankWords(call->ranks) + " waited until they timed out"));
+  finding.evidence.push_back(
+      CiteEvent(*told.arrived, "later " + who + " had issued operations up to #" +
+                                   std::to_string(told.arrived->As<WorkCounters>().last_enqueued)));
+  finding.fix = LateRankSteps();
   answer.findings.push_back(std::move(finding));
   return true;
 }
 
 static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
-  if (JudgeRankAtWork(facts, answer)) return answer;
+  if (JudgeRankAtWork(facts, answer) || JudgeLateCounters(facts, answer)) return answer;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::job_time_limit && !ProgressShortlyBefore(facts, event)) {
       answer.open.push_back({"Was the job stalled, or was the scheduler's time limit too short for it?",

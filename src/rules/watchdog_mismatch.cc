@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/watchdog_waits.h"
+#include "rules/output_finding.h"
 #include "rules/shape_report.h"
 #include "rules/side_stacks.h"
 #include "rules/words.h"
@@ -15,7 +16,7 @@ namespace tacet {
 namespace {
 
 std::string ElementWords(const Event& wait) {
-  const int64_t elements = wait.As<WatchdogTimeout>().elements;
+  const int64_t elements = ElementsOf(wait);
   return std::to_string(elements) + (elements == 1 ? " element" : " elements");
 }
 
@@ -48,18 +49,21 @@ Finding WatchdogFinding(const WatchdogDifference& difference, std::string_view c
     std::sort(finding.affected_ranks.begin(), finding.affected_ranks.end());
   }
   finding.operation = OperationRef{difference.odd->op, difference.odd->seq, -1};
-  const auto waited = [&](std::vector<Rank> ranks) {
+  const auto stand = [&](const Event& call, std::vector<Rank> ranks) {
+    if (call.kind == EventKind::nccl_error) return RankWords(ranks) + " failed in this call";
     std::erase_if(ranks, [&](Rank rank) {
       return std::any_of(difference.failed.begin(), difference.failed.end(),
                          [&](const Event* one) { return one->rank == rank; });
     });
     return PastWaitWords(ranks) + " in this call";
   };
-  finding.evidence.push_back(CiteEvent(*difference.odd, waited(difference.odd_ranks)));
-  finding.evidence.push_back(CiteEvent(*difference.usual, waited(difference.usual_ranks)));
-  if (!difference.failed.empty())
-    finding.evidence.push_back(CiteEvent(*difference.failed.front(),
-                                         "NCCL refused this call of " + RankWords({difference.failed.front()->rank})));
+  finding.evidence.push_back(CiteEvent(*difference.odd, stand(*difference.odd, difference.odd_ranks)));
+  finding.evidence.push_back(CiteEvent(*difference.usual, stand(*difference.usual, difference.usual_ranks)));
+  for (const Event* failed : difference.failed)
+    if (failed != difference.odd && failed != difference.usual) {
+      finding.evidence.push_back(CiteEvent(*failed, RankWords({failed->rank}) + " failed in this call"));
+      break;
+    }
   return finding;
 }
 
@@ -71,13 +75,72 @@ bool IsSkip(const WatchdogDifference& difference) {
   return difference.size && !difference.tied && difference.odd_is_ahead && AreTwoCalls(difference);
 }
 
+constexpr std::string_view kAgreeOnBranches =
+    "Decide such branches on values that are equal on all ranks (broadcast the condition first).";
+
+// As many wait in the one call as in the other. Of a job with more ranks the lines that the program prints may tell who
+// is apart: then the others are where the rank of the other side is.
+bool BreakTie(const Case& facts, WatchdogDifference& difference) {
+  const OutputFront& front = facts.analyses.front;
+  if (!difference.tied || !front || difference.odd_ranks.size() != 1 || facts.incident.AllRanks().size() < 3)
+    return false;
+  if (front.rank == difference.usual_ranks.front()) {
+    std::swap(difference.usual, difference.odd);
+    std::swap(difference.usual_ranks, difference.odd_ranks);
+  }
+  difference.tied = front.rank != difference.odd_ranks.front();
+  return !difference.tied;
+}
+
+// What the odd one issued is not told, only that it was not what the others wait in.
+void JudgeStranger(const Case& facts, std::string_view cause, RuleAnswer& answer) {
+  const WatchdogStranger stranger = FindWatchdogStranger(facts.incident);
+  if (!stranger) return;
+  const std::string who = RankWords({stranger.rank}), number = "#" + std::to_string(stranger.wait->seq);
+  Finding finding;
+  finding.cause = cause;
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.ranks = {stranger.rank};
+  finding.affected_ranks = stranger.others;
+  finding.operation = OperationRef{stranger.wait->op, stranger.wait->seq, -1};
+  finding.headline = WaitWords(stranger.others) + " in " + std::string(Name(stranger.wait->op)) + " " + number +
+                     (stranger.misfit ? ", and " + who + " has issued its own " + number +
+                                            ", which does not fit: a message between the ranks has another size than "
+                                            "its receiver expects. "
+                                      : ", which " + who +
+                                            " has completed, although nobody can complete it before "
+                                            "the others. ") +
+                     "The " + number + " of " + who + " is most likely another call";
+  finding.evidence.push_back(
+      CiteEvent(*stranger.wait, RankWords(stranger.others) + " waited in this call until they timed out"));
+  const auto& counters = stranger.counters->As<WorkCounters>();
+  finding.evidence.push_back(CiteEvent(
+      *stranger.counters, stranger.misfit ? who + " had issued calls up to #" + std::to_string(counters.last_enqueued)
+                                          : who + " had completed #" + std::to_string(counters.last_completed)));
+  if (stranger.misfit)
+    finding.evidence.push_back(CiteEvent(*stranger.misfit, "what one rank sends is not what another one expects"));
+  if (facts.analyses.front && facts.analyses.front.rank == stranger.rank) CiteOutputFront(facts, finding);
+  const std::string place = CallerPlaceWords(*stranger.wait);
+  finding.fix = {"Look at what comes before the call" + (place.empty() ? std::string() : " in " + place) +
+                     ": which condition makes " + who +
+                     " issue fewer or more collectives than the others (a loop that ends earlier, a batch that is "
+                     "left out, a branch that depends on its data)?",
+                 std::string(kAgreeOnBranches)};
+  answer.open.push_back({"At which call do the ranks first differ?",
+                         "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000): they list the calls of each"});
+  answer.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
   if (!SpeaksAlone(facts) || (aspect != CallAspect::size && aspect != CallAspect::operation)) return;
   const bool size = aspect == CallAspect::size;
-  for (const WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
+  for (WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
     if (difference.size != size) continue;
+    const bool by_output = BreakTie(facts, difference);
     const CallerSide odd = OddSide(difference), usual = UsualSide(difference);
     ThreadStep step = SecondThreadStep(facts, odd, usual);
     if (step.proven || IsSkip(difference)) return;
@@ -93,12 +156,13 @@ void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_v
                        std::to_string(difference.odd->seq) + ": " + words(*difference.odd) + " where " +
                        stand(difference.usual_ranks) + (!difference.failed.empty() && size ? " one" : "") + as +
                        words(*difference.usual);
+    if (by_output) CiteOutputFront(facts, finding);
     const std::string seen = SideStackWords(facts, odd, usual);
     finding.fix = {"Find the branch that makes ranks call different things" +
                        (seen.empty() ? ": take the stack of one rank of each side (py-spy dump --pid PID), or flight "
                                        "records with stacks."
                                      : ". Compare the stacks: " + seen + "."),
-                   "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
+                   std::string(kAgreeOnBranches)};
     if (size && !AreTwoCalls(difference))
       finding.fix = UnequalSizeSteps(
           seen.empty() ? "Take the stack of one rank of each side (py-spy dump --pid PID), or flight records with "
@@ -110,6 +174,7 @@ void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_v
     answer.findings.push_back(std::move(finding));
     return;
   }
+  if (!size) JudgeStranger(facts, cause, answer);
 }
 
 void JudgeWatchdogSkip(const Case& facts, std::string_view cause, RuleAnswer& answer) {

@@ -196,6 +196,8 @@ class StackImport {
     thread.thread_id = record.id;
     thread.state = record.state.empty() && record.current ? "current" : std::string(record.state);
     thread.is_main = main_of_[record.section] == index;
+    thread.timer_s = dump_.sections[record.section].timer_s;
+    thread.last_words = dump_.last_unknown_line < dump_.sections[record.section].line;
     thread.group_rank = record.group_rank;
     thread.group_ranks = record.group_ranks;
     std::vector<Frame> frames;

@@ -38,6 +38,15 @@ struct Place {
   uint64_t offset = 0;
 };
 
+// "0:00:30)!", "1:05:00.500000)!"; -1 where it is none.
+int64_t SecondsOfTimer(std::string_view text) {
+  int64_t hours = 0, minutes = 0, seconds = 0;
+  if (!TakeNumber(text, &hours) || !TakeLiteral(text, ":") || !TakeNumber(text, &minutes) || !TakeLiteral(text, ":") ||
+      !TakeNumber(text, &seconds) || hours < 0 || hours > 10'000)
+    return -1;
+  return hours * 3600 + minutes * 60 + seconds;
+}
+
 class StackLines {
  public:
   explicit StackLines(StackDump& dump) : dump_(dump) {}
@@ -81,6 +90,7 @@ class StackLines {
     if (lane.section != kNone) section = dump_.sections[lane.section];
     section.launcher = lane.launcher;
     section.threads_left_out = false;
+    section.timer_s = -1;
     section.line = place.line;
     section.offset = place.offset;
     lane.section = static_cast<uint32_t>(dump_.sections.size());
@@ -246,6 +256,7 @@ class StackLines {
     ThreadLine thread;
     if (line.starts_with("Timeout (") && line.ends_with(")!")) {
       if (lane.thread != kNone || lane.section == kNone) BeginSection(lane, place);
+      dump_.sections[lane.section].timer_s = SecondsOfTimer(line.substr(9));
       return Reading::header;
     }
     if (line.starts_with("Current thread's C stack trace")) {
@@ -449,6 +460,7 @@ StackDump ParseStacks(std::string_view bytes) {
       case Reading::unknown:
         dump.not_understood += reader.line_bytes();
         if (dump.first_unknown_line == 0) dump.first_unknown_line = reader.number();
+        dump.last_unknown_line = reader.number();
         break;
       case Reading::ignored: dump.ignored += reader.line_bytes(); break;
       default: dump.understood += reader.line_bytes();

@@ -40,14 +40,15 @@ struct StackThreadRecord {
 
 // One process at one moment.
 struct StackSection {
-  int64_t rank = -1;          // "=== Rank 3: http://node7:25999 ===", "==== rank 3 ===="
-  int64_t command_rank = -1;  // "--local_rank=2": of the job where there is one node
+  int64_t rank = -1;           // "=== Rank 3: http://node7:25999 ===", "==== rank 3 ===="
+  int64_t command_rank = -1;   // "--local_rank=2": of the job where there is one node
   bool command_local = false;  // it is the number of the process on its node
   int64_t pid = -1;
   int64_t parent_pid = -1;
   std::string_view host;
   std::string_view path;  // "==> stack_rank3.txt <==": several files shown one after another
   LauncherPrefix launcher;
+  int64_t timer_s = -1;           // "Timeout (0:00:30)!": faulthandler's timer had run for so long
   bool threads_left_out = false;  // faulthandler stops after a hundred threads
   uint32_t line = 0;
   uint64_t offset = 0;
@@ -68,7 +69,7 @@ struct StackDump {
   std::vector<StackFatalRecord> fatals;
   std::deque<std::string> owned;  // lines that had to be changed: colours dropped, JSON escapes resolved
   uint64_t understood = 0, ignored = 0, not_understood = 0;
-  uint32_t first_unknown_line = 0;
+  uint32_t first_unknown_line = 0, last_unknown_line = 0;
   bool truncated = false;  // JSON that ends early
 };
 

@@ -62,6 +62,7 @@ NcclError NcclErrorOf(const TorchLogRecord& record) {
   NcclError error{record.value, record.subject, record.object, record.cure};
   error.reason_line = record.reason_line;
   error.peer = record.function;
+  error.elements = record.count;
   return error;
 }
 

@@ -12,6 +12,7 @@
 #include "evidence/torch_log/torch_log_counting.h"
 #include "evidence/torch_log/torch_log_figures.h"
 #include "evidence/torch_log/torch_log_milestones.h"
+#include "evidence/torch_log/torch_log_places.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_step_figures.h"
@@ -283,8 +284,10 @@ struct Looks {
   MilestoneReader milestones;
   FigureReader figures;
   CountingLines counting;
+  PlaceReader places;
   uint64_t counted_bytes = 0;  // of tables and counting lines, which nothing else reads
   size_t lines = 0, named = 0;
+  size_t marked = 0;  // "20:24:30.297 rank 2: batch 10 is here"
   bool of_job = false;
   bool labels_are_ranks = false;  // the labels of srun, mpirun or torchrun count ranks
   bool tasks_are_ranks = false;   // ... those of srun, which a line of its own text may look like
@@ -328,6 +331,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   const std::string_view line = WithoutQuotes((plain.empty() ? raw : std::string_view(plain)).substr(0, 2000));
   std::string_view text = line;
   TakeLauncherPrefix(text);
+  const std::string_view labelled = text;
   text = Trim(text);
   if (text.empty() || text.starts_with("```") || IsNcclLine(line)) return;
   ++look.lines;
@@ -345,6 +349,14 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
       launcher.number <= INT32_MAX)
     named.rank = static_cast<int32_t>(launcher.number);
   look.milestones.Read(said, named.rank, source, out);
+  if (prefix.severity == 0) {
+    const bool task = (!style.tasks || look.tasks_are_ranks) && launcher.kind == LauncherPrefix::Kind::task;
+    const bool local = launcher.kind == LauncherPrefix::Kind::local;
+    int32_t speaker = prefix.rank >= 0 ? prefix.rank : FindRankMark(line).rank;
+    const bool by_label = speaker < 0 && (task || local) && launcher.number <= INT32_MAX;
+    if (by_label) speaker = static_cast<int32_t>(launcher.number);
+    look.places.Read(prefix.rank >= 0 ? prefix.text : labelled, speaker, by_label && local, source);
+  }
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
   int32_t printed_by = named.rank;
@@ -376,6 +388,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     }
   }
   if (level != 0) ++out.shaped;
+  look.marked += named.rank < 0 && level == 0 && HasJobsWord(text) && RankOfOwnMark(text) >= 0;
   if (named.rank >= 0 && out.ranks.size() < kMostRanks) {
     ++look.named;
     out.ranks.push_back(named.rank);
@@ -409,6 +422,8 @@ Looks LookAt(std::string_view bytes) {
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   FinishFigures(look.outline);
+  look.places.Finish(look.outline);
+  look.outline.cut_end = !bytes.empty() && bytes.back() != '\n';
   return look;
 }
 
@@ -424,8 +439,9 @@ bool IsOfAJob(const Looks& look) {
       ContainsAny(outline.served.words, {"/v1/", "/generate"}))
     return true;
   // A quarter of the lines: the others are what the program prints by itself.
-  if (!look.of_job || (shaped + look.named) * 4 < look.lines) return false;
-  return shaped >= 2 || look.named >= 2 || (shaped >= 1 && look.named >= 1);
+  constexpr size_t kFewestMarked = 4;
+  if (!look.of_job || (shaped + look.named + look.marked) * 4 < look.lines) return false;
+  return shaped >= 2 || look.marked >= kFewestMarked || look.named >= 2 || (shaped >= 1 && look.named >= 1);
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_places.h"
+
+#include <gtest/gtest.h>
+
+namespace tacet {
+namespace {
+
+uint64_t Place(std::string_view text, int32_t rank) { return PlaceOf(text, rank).place; }
+uint64_t Shape(std::string_view text, int32_t rank) { return PlaceOf(text, rank).shape; }
+
+TEST(Places, MeasuredFiguresAndTheRankDoNotCount) {
+  EXPECT_EQ(Place("[r3] step 13 grad 0.0493", 3), Place("[r1] step 13 grad 0.0512", 1));
+  EXPECT_EQ(Place("20:24:16 rank 2 batch 7 mse 1e-05", 2), Place("20:24:17 rank 0 batch 7 mse 0.003", 0));
+  EXPECT_EQ(Place("worker 1 | loss nan", 1), Place("worker 0 | loss -0.25", 0));
+}
+
+TEST(Places, WholeNumbersTellHowFarARankIs) {
+  EXPECT_NE(Place("[r3] step 13 grad 0.0493", 3), Place("[r3] step 14 grad 0.0493", 3));
+  EXPECT_EQ(Shape("[r3] step 13 grad 0.0493", 3), Shape("[r3] step 14 grad 0.0493", 3));
+  EXPECT_NE(Shape("[r3] step 13 grad 0.0493", 3), Shape("[r3] drawing 64 maps", 3));
+}
+
+TEST(Places, ANumberThatIsTheRanksByChanceCounts) { EXPECT_NE(Place("step 2 done", 2), Place("step 3 done", 3)); }
+
+TEST(Places, MarksThatProgramsMakeUpNameTheRank) {
+  EXPECT_EQ(RankOfOwnMark("20:24:16 [r3] step 13"), 3);
+  EXPECT_EQ(RankOfOwnMark("20:24:53 | 1 | index loaded"), 1);
+  EXPECT_EQ(RankOfOwnMark("worker 2 | iteration 7"), 2);
+  EXPECT_EQ(RankOfOwnMark("2026-11-18 20:24:30.297 rank 2: batch 10 is here"), 2);
+  EXPECT_EQ(RankOfOwnMark("INFO:root:rank 1: epoch 0 train loss 0.1"), 1);
+  EXPECT_EQ(RankOfOwnMark("[2] waiting for /a/b"), 2);
+  EXPECT_EQ(RankOfOwnMark("step 13 of 20"), -1);
+  EXPECT_EQ(RankOfOwnMark("[13/20] loss 0.1"), -1);
+}
+
+LogOutline Read(const std::vector<std::string_view>& lines) {
+  PlaceReader reader;
+  uint32_t number = 0;
+  for (const std::string_view line : lines) reader.Read(line, -1, false, {FileId{}, ++number, 0});
+  LogOutline outline;
+  reader.Finish(outline);
+  return outline;
+}
+
+TEST(Places, LinesOfTheLibrariesAndTracebacksAreNotTheProgram) {
+  const LogOutline outline =
+      Read({"[0] step 1", "frame #3: c10d::Work() + 0x80",
+            "Traceback (most recent call last):", "  File \"a.py\", line 3, in f", "ValueError: no", "[0] step 2"});
+  ASSERT_EQ(outline.own_lines.size(), 2u);
+  EXPECT_EQ(outline.own_lines.back().text, "[0] step 2");
+}
+
+TEST(Places, ALineThatIsPrintedAgainIsCounted) {
+  const LogOutline outline = Read({"[1] waiting for /w/a.json", "[1] waiting for /w/a.json", "[0] wrote /w/b.json"});
+  ASSERT_EQ(outline.own_lines.size(), 2u);
+  EXPECT_EQ(outline.own_lines[0].times, 2);
+  EXPECT_EQ(outline.own_lines[0].awaited, "/w/a.json");
+  EXPECT_EQ(outline.own_lines[1].written, "/w/b.json");
+}
+
+}  // namespace
+}  // namespace tacet

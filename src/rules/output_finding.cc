@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/output_finding.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/activity_words.h"
+#include "rules/message_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+std::string Quoted(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
+
+std::string OutputWords(const OutputFront& front) {
+  const std::string who = RankWords({front.rank}), others = RankWords(front.others);
+  switch (front.kind) {
+    case OutputFront::Kind::lags:
+      return "the last line of " + who + " is " + Quoted(*front.own) + ", and " + others + " have printed " +
+             Quoted(*front.other) + " since";
+    case OutputFront::Kind::apart:
+      return "the last line of " + who + " is " + Quoted(*front.own) + ", that of " + others + " " +
+             Quoted(*front.other);
+    case OutputFront::Kind::leads: return who + " has printed " + Quoted(*front.own) + ", and none of the others has";
+    default: return "the last line of " + who + " is " + Quoted(*front.own) + ", which no other rank has printed";
+  }
+}
+
+CannotTell StackQuestion(const Case& facts, const std::vector<Rank>& ranks) {
+  const bool one = ranks.size() == 1;
+  return {(one ? "What is " : "What are ") + RankWords(ranks) + " doing on the host?",
+          NamePlaces(facts.incident, ranks,
+                     std::string(one ? "its stack" : "their stacks") +
+                         ", taken while the job hangs (py-spy), or by faulthandler.dump_traceback_later() in the job")};
+}
+
+Finding HostFinding(std::vector<Rank> ranks, std::vector<Rank> waiters) {
+  Finding finding;
+  finding.cause = "rank-stuck-on-host";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.ranks = std::move(ranks);
+  finding.affected_ranks = std::move(waiters);
+  return finding;
+}
+
+// The output stopped long before something ended the job, and one rank is a line behind all others.
+std::optional<Finding> LaggingFinding(const Case& facts) {
+  const OutputFront& front = facts.analyses.front;
+  const JobEnd& end = facts.analyses.end;
+  if (front.kind != OutputFront::Kind::lags || end.kind != JobEnding::hung || end.quiet_ns <= 0) return std::nullopt;
+  const std::string who = RankWords({front.rank});
+  Finding finding = HostFinding({front.rank}, front.others);
+  finding.headline = OutputWords(front) + "; then nothing was printed for " + DurationWords(end.quiet_ns) +
+                     ", until the job was ended. The others most likely wait for " + who;
+  CiteOutputFront(facts, finding);
+  if (end.told) finding.evidence.push_back(CiteEvent(*end.told, "how the job was ended"));
+  finding.fix = {"Look at what " + who +
+                     " does between these two lines: does it load data, read or write a file, wait " +
+                     "for a server or a lock?",
+                 "Set a timeout on every external wait (queues, HTTP, locks): DataLoader(timeout=...) turns a wait for "
+                 "data into an error."};
+  return finding;
+}
+
+// By a limit of the program's own: whoever raises waited.
+std::optional<Finding> GivenUpFinding(const Case& facts) {
+  if (facts.analyses.told.size() != 1) return std::nullopt;
+  const ToldLaggard& told = facts.analyses.told.front();
+  const Event* first = nullptr;
+  for (const Rank rank : told.waiters)
+    if (const RankLife* life = facts.analyses.life.Of(rank); life && life->gave_up && !first) first = life->gave_up;
+  const OutputFront& front = facts.analyses.front;
+  if (!first || front.rank != told.rank ||
+      (front.kind != OutputFront::Kind::lags && front.kind != OutputFront::Kind::elsewhere))
+    return std::nullopt;
+  const std::string who = RankWords({told.rank});
+  Finding finding = HostFinding({told.rank}, told.waiters);
+  finding.headline = RankWords(told.waiters) + " gave up waiting (" + first->As<Raised>().type + ": " +
+                     MessageWords(first->text) + "), and " + who +
+                     ", which raised nothing, was elsewhere: " + OutputWords(front);
+  CiteOutputFront(facts, finding);
+  finding.evidence.push_back(CiteEvent(*first, "with this " + RankWords(told.waiters) + " gave up waiting"));
+  finding.fix = {"Look at what " + who + " does behind its last line: how long may it take, and why on this rank only?",
+                 "Share this work out among all ranks, do it outside of the job, or raise the program's own limit."};
+  return finding;
+}
+
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Each of these ranks prints again and again that it waits for a file, and a rank wrote one of that name into another
+// folder: what they wait for is never written.
+std::optional<Finding> MissingFileFinding(const Case& facts) {
+  constexpr int64_t kOften = 3;
+  std::vector<std::pair<Rank, const OwnLine*>> waits;
+  const OwnLine* written = nullptr;
+  Rank writer;
+  for (const Rank rank : facts.incident.AllRanks()) {
+    const auto lines = OwnLinesOf(facts.incident, rank);
+    if (!lines.empty() && !lines.back()->awaited.empty() && lines.back()->times >= kOften)
+      waits.emplace_back(rank, lines.back());
+  }
+  for (const Rank rank : facts.incident.AllRanks())
+    for (const OwnLine* line : OwnLinesOf(facts.incident, rank)) {
+      if (line->written.empty()) continue;
+      for (const auto& [waiter, wait] : waits) {
+        if (wait->awaited == line->written) return std::nullopt;  // it is there
+        if (NameOf(wait->awaited) == NameOf(line->written) && waiter != rank) written = line, writer = rank;
+      }
+    }
+  if (!written) return std::nullopt;
+  std::vector<Rank> ranks, others;
+  for (const auto& [rank, wait] : waits)
+    if (NameOf(wait->awaited) == NameOf(written->written)) ranks.push_back(rank);
+  for (const Rank rank : facts.incident.AllRanks())
+    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) others.push_back(rank);
+  const bool one = ranks.size() == 1;
+  const OwnLine& wait = *waits.front().second;
+  Finding finding = HostFinding(ranks, others);
+  finding.headline = RankWords(ranks) + (one ? " waits for " : " wait for ") + wait.awaited +
+                     (one ? "" : " and the like") + ", which no rank writes: " + RankWords({writer}) + " wrote " +
+                     written->written;
+  finding.evidence = {{wait.source, wait.text,
+                       "printed " + std::to_string(wait.times) + " times by " + RankWords({waits.front().first})},
+                      {written->source, written->text, "what " + RankWords({writer}) + " wrote"}};
+  finding.fix = {
+      "Let one rank choose the path, and send it to the others (broadcast_object_list): a name made from the "
+      "time, the pid or a random number is another one on each rank.",
+      "Set a limit on the wait for a file, and raise an error with its path."};
+  return finding;
+}
+
+// Nobody's calls are recorded, but each rank's own timer (faulthandler) wrote its stack, and nothing was printed after
+// that. All but one are at one line, and the one is elsewhere, by its stack and by what it printed.
+std::optional<Finding> TimerFinding(const Case& facts) {
+  constexpr int64_t kFewestSeconds = 10;
+  const std::vector<StackReading>& stacks = facts.analyses.stacks;
+  const OutputFront& front = facts.analyses.front;
+  if (!front || front.kind == OutputFront::Kind::leads || stacks.size() < 3 ||
+      stacks.size() != facts.incident.AllRanks().size())
+    return std::nullopt;
+  const StackReading* odd = nullptr;
+  const StackReading* usual = nullptr;
+  for (const StackReading& one : stacks) {
+    if (one.thread->timer_s < kFewestSeconds || !one.thread->last_words || !one.whole) return std::nullopt;
+    (one.rank == front.rank ? odd : usual) = &one;
+  }
+  if (!odd || !usual || odd->place != StackReading::Place::host || odd->where == usual->where) return std::nullopt;
+  for (const StackReading& one : stacks)
+    if (one.rank != front.rank && one.where != usual->where) return std::nullopt;
+  const std::string who = RankWords({odd->rank});
+  Finding finding = HostFinding({odd->rank}, front.others);
+  finding.confidence = Confidence::possible;
+  finding.headline = who + " is in " + odd->where + ", while " + RankWords(front.others) + " are at one line, " +
+                     usual->where + "; their timers wrote these stacks after " +
+                     DurationWords(odd->thread->timer_s * 1'000'000'000) +
+                     ", and nothing was printed since: most likely the others wait for " + who;
+  finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
+  finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(front.others) + " are"));
+  finding.evidence.push_back({front.own->source, front.own->text, "the last line of " + who});
+  finding.fix = {"Look at " + odd->where + " on " + who +
+                     ": what does it wait for (a lock that it holds itself, storage, another process)?",
+                 "Keep work that only one rank does short, or let the others wait for it at a barrier."};
+  return finding;
+}
+
+}  // namespace
+
+void CiteOutputFront(const Case& facts, Finding& finding) {
+  const OutputFront& front = facts.analyses.front;
+  finding.evidence.push_back({front.own->source, front.own->text,
+                              front.kind == OutputFront::Kind::leads
+                                  ? "printed by " + RankWords({front.rank}) + " alone"
+                                  : "the last line of " + RankWords({front.rank})});
+  if (front.other)
+    finding.evidence.push_back({front.other->source, front.other->text,
+                                front.kind == OutputFront::Kind::lags
+                                    ? "printed by " + RankWords(front.others) + ", not by " + RankWords({front.rank})
+                                    : "how far " + RankWords(front.others) + " came"});
+}
+
+std::optional<OutputFinding> FindingByOutput(const Case& facts) {
+  if (!facts.analyses.sources.empty()) return std::nullopt;
+  for (const auto find : {LaggingFinding, GivenUpFinding, MissingFileFinding, TimerFinding})
+    if (auto finding = find(facts)) {
+      CannotTell open = StackQuestion(facts, finding->ranks);
+      return OutputFinding{std::move(*finding), std::move(open)};
+    }
+  return std::nullopt;
+}
+
+std::optional<Finding> PassedByOutput(const Case& facts) {
+  const OutputFront& front = facts.analyses.front;
+  if (front.kind != OutputFront::Kind::leads || facts.analyses.told.size() != 1 || !facts.analyses.sources.empty())
+    return std::nullopt;
+  const ToldLaggard& told = facts.analyses.told.front();
+  const Event* first = nullptr;
+  for (const Rank rank : told.waiters) {
+    const RankLife* life = facts.analyses.life.Of(rank);
+    if (!first && life) first = life->gloo_timeout ? life->gloo_timeout : life->gave_up;
+  }
+  if (told.rank != front.rank || !first) return std::nullopt;
+  const std::string who = RankWords({told.rank}), place = CodePlaceWords(first->As<Raised>().place);
+  Finding finding = HostFinding({told.rank}, told.waiters);
+  finding.cause = "collective-skipped";
+  finding.headline = RankWords(told.waiters) + " waited " + (place.empty() ? "" : "in " + place + " ") +
+                     "until their time was up, and " + who + " went on without it: " + OutputWords(front);
+  CiteOutputFront(facts, finding);
+  finding.evidence.push_back(CiteEvent(*first, RankWords(told.waiters) + " waited here"));
+  const auto lines = OwnLinesOf(facts.incident, told.rank);
+  const auto at = std::find(lines.begin(), lines.end(), front.own);
+  if (at != lines.begin() && at != lines.end() && *std::prev(at) != front.other)
+    finding.evidence.push_back({(*std::prev(at))->source, (*std::prev(at))->text, "what it had printed before that"});
+  finding.fix = {"Look at how " + who + " gets past the call" + (place.empty() ? "" : " in " + place) +
+                     ": an exception that is caught and logged, a branch that depends on its data, an early return?",
+                 "Let all ranks reach the collective whatever happened: catch the exception before it, and exchange "
+                 "whether it happened."};
+  return finding;
+}
+
+}  // namespace tacet
