@@ -69,5 +69,5 @@ step "web lint" checked_web
 step "clang 16 with libc++" compiled libc++
 step "clang 16 with libstdc++" compiled libstdc++
 step "clang-tidy of changed files" tidied
-step "fuzz smoke" smoked
+if [ -n "${TACET_NO_FUZZ:-}" ]; then echo "check: fuzz smoke was left out"; else step "fuzz smoke" smoked; fi
 [ ${#failures[@]} -eq 0 ] || { printf 'check: failed: %s\n' "${failures[@]}"; exit 1; }
