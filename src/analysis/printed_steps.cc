@@ -76,10 +76,9 @@ bool Fades(const std::vector<double>& values, double others) {
   if (values.size() < kFewest) return false;
   const size_t third = values.size() / 3;
   const auto excess = [&](auto begin, auto end) { return Median(std::vector<double>(begin, end)) - others; };
-  const auto end = values.end();
-  if (excess(end - static_cast<std::ptrdiff_t>(third), end) >=
-      0.5 * excess(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(third)))
-    return false;
+  const auto end = values.end(), early = values.begin() + static_cast<std::ptrdiff_t>(third);
+  const double first = excess(values.begin(), early), last = excess(end - static_cast<std::ptrdiff_t>(third), end);
+  if (first <= 0.1 * others || last >= 0.5 * first) return false;
   size_t falls = 0;
   for (size_t i = 1; i < values.size(); ++i) falls += values[i] <= values[i - 1];
   return falls * 5 >= (values.size() - 1) * 4;
