@@ -13,20 +13,20 @@ namespace {
 
 constexpr size_t kMostNumbers = 256;  // of one line
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsWordChar(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
+bool IsAlphabetic(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsWordChar(char c) { return IsAlphabetic(c) || IsDigit(c) || c == '_'; }
 char Small(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool SameWord(std::string_view text, std::string_view small) {
+bool SameSmall(std::string_view text, std::string_view small) {
   return text.size() == small.size() &&
          std::equal(text.begin(), text.end(), small.begin(), [](char a, char b) { return Small(a) == b; });
 }
-bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return SameWord(word, one); });
+bool IsNamed(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view one) { return SameSmall(word, one); });
 }
 
 bool IsUnitOfTime(std::string_view word) {
-  return IsOneOf(word, {"s", "ms", "us", "ns", "sec", "secs", "second", "seconds", "msec", "min", "mins", "minutes"});
+  return IsNamed(word, {"s", "ms", "us", "ns", "sec", "secs", "second", "seconds", "msec", "min", "mins", "minutes"});
 }
 
 // "nan", "inf", "Infinity": 0 where it is none.
@@ -34,9 +34,9 @@ size_t LengthOfNonFinite(std::string_view text, double* value) {
   size_t length = 0;
   while (length < text.size() && IsWordChar(text[length])) ++length;
   const std::string_view word = text.substr(0, length);
-  if (SameWord(word, "nan"))
+  if (SameSmall(word, "nan"))
     *value = std::numeric_limits<double>::quiet_NaN();
-  else if (SameWord(word, "inf") || SameWord(word, "infinity"))
+  else if (SameSmall(word, "inf") || SameSmall(word, "infinity"))
     *value = std::numeric_limits<double>::infinity();
   else
     return 0;
@@ -95,7 +95,7 @@ class LineScan {
       ++at_;
     } else if (BeginsNumber()) {
       TakeValue();
-    } else if (IsLetter(c) || c == '_') {
+    } else if (IsAlphabetic(c) || c == '_') {
       TakeName();
     } else {
       TakeMark(c);
@@ -127,7 +127,7 @@ class LineScan {
   // A word in parentheses belongs to the name before it.
   bool TakeNote(char close) {
     size_t end = at_;
-    while (end < line_.size() && (IsLetter(line_[end]) || line_[end] == '/')) ++end;
+    while (end < line_.size() && (IsAlphabetic(line_[end]) || line_[end] == '/')) ++end;
     if (end == at_ || end == line_.size() || line_[end] != close) return false;
     const bool glued = at_ >= 2 && line_[at_ - 2] != ' ';
     if (!glued && !IsUnitOfTime(line_.substr(at_, end - at_))) return false;
@@ -185,7 +185,7 @@ class LineScan {
     }
     if (TakeRankWord(word)) return;
     // "tag=train/loss value=1.2": the name is a field of its own.
-    if (marked_ && HasName() && IsOneOf(Name(), {"tag", "metric", "key"})) {
+    if (marked_ && HasName() && IsNamed(Name(), {"tag", "metric", "key"})) {
       tag_ = word;
       return Clear();
     }
@@ -201,7 +201,7 @@ class LineScan {
     const bool bracketed = at_ - word.size() > 0 && line_[at_ - word.size() - 1] == '[' && at_ < line_.size() &&
                            line_[at_] == ']';
     if (number.empty() || number.size() > 6 || number.find_first_not_of("0123456789") != std::string_view::npos ||
-        !(SameWord(letters, "rank") || (bracketed && SameWord(letters, "r"))))
+        !(SameSmall(letters, "rank") || (bracketed && SameSmall(letters, "r"))))
       return false;
     NamedNumber rank{.name = "rank", .word = number};
     std::string_view rest = number;
@@ -214,7 +214,7 @@ class LineScan {
   void Emit(NamedNumber found, size_t end) {
     found.name = Name();
     found.marked = marked_;
-    if (!tag_.empty() && IsOneOf(found.name, {"value", "val"})) found.name = tag_;
+    if (!tag_.empty() && IsNamed(found.name, {"value", "val"})) found.name = tag_;
     out_.push_back(found);
     at_ = end;
     SkipMean();
@@ -294,11 +294,11 @@ class LineScan {
     if (rest.size() >= 2 && (rest[0] == ':' || rest[0] == '-' || rest[0] == '.' || rest[0] == '_') && IsDigit(rest[1]))
       return false;
     size_t size = 0;
-    while (size < rest.size() && size < 16 && (IsLetter(rest[size]) || (rest[size] == '/' && size > 0))) ++size;
+    while (size < rest.size() && size < 16 && (IsAlphabetic(rest[size]) || (rest[size] == '/' && size > 0))) ++size;
     if (size > 0) {
       found.unit = rest.substr(0, size);
       const bool known = IsUnitOfTime(found.unit) || Contains(found.unit, "/") ||
-                         IsOneOf(found.unit, {"k", "m", "g", "b", "kb", "mb", "gb", "gib", "mib", "x", "it"});
+                         IsNamed(found.unit, {"k", "m", "g", "b", "kb", "mb", "gb", "gib", "mib", "x", "it"});
       rest.remove_prefix(size);
       return known && (rest.empty() || !IsWordChar(rest[0]));
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kKept = 16, kLongest = 200, kMostTails = 512, kMostShapes = 256;
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool IsPlaceLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 void Mix(uint64_t& hash, char c) { hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211ull; }
 
@@ -22,7 +22,7 @@ bool NamesARank(std::string_view before) {
     before.remove_suffix(1);
   if (before.empty() || before.back() == '[' || before.back() == '(') return true;
   size_t at = before.size();
-  while (at > 0 && IsLetter(before[at - 1])) --at;
+  while (at > 0 && IsPlaceLetter(before[at - 1])) --at;
   const std::string word = LowerCase(before.substr(at));
   for (const std::string_view known : {"rank", "worker", "process", "proc", "gpu", "device", "r", "w", "p", "node"})
     if (word == known) return true;
@@ -90,7 +90,7 @@ LinePlace PlaceOf(std::string_view text, int32_t rank) {
   LinePlace out{14695981039346656037ull, 14695981039346656037ull};
   for (size_t at = 0; at < text.size();) {
     const char c = text[at];
-    const bool in_word = at > 0 && IsLetter(text[at - 1]);
+    const bool in_word = at > 0 && IsPlaceLetter(text[at - 1]);
     if (IsDigit(c) && (!in_word || NamesARank(text.substr(0, at)))) {
       const Figure figure = TakeFigure(text, at);
       const std::string_view digits = text.substr(at, figure.end - at);
@@ -101,7 +101,7 @@ LinePlace PlaceOf(std::string_view text, int32_t rank) {
       continue;
     }
     if (!in_word && (text.substr(at, 3) == "nan" || text.substr(at, 3) == "inf") &&
-        (at + 3 >= text.size() || !IsLetter(text[at + 3]))) {
+        (at + 3 >= text.size() || !IsPlaceLetter(text[at + 3]))) {
       Mix(out.place, '#');
       Mix(out.shape, '#');
       at += 3;
@@ -152,7 +152,7 @@ int32_t RankOfOwnMark(std::string_view text) {
     }
     if (rest.empty() || !IsDigit(rest[0])) continue;
     int32_t rank = -1;
-    if (TakeNumber(rest, &rank) && rank <= 99'999 && (rest.empty() || !IsLetter(rest[0]))) return rank;
+    if (TakeNumber(rest, &rank) && rank <= 99'999 && (rest.empty() || !IsPlaceLetter(rest[0]))) return rank;
   }
   return number(text, "|");
 }

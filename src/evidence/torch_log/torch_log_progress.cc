@@ -133,7 +133,7 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
   }
 }
 
-bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
+bool IsAnyOf(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -233,9 +233,9 @@ FinishSign FindFinishSign(std::string_view text) {
     rest.remove_prefix(n == 0 ? 1 : n);
     while (word.ends_with('.')) word.remove_suffix(1);
     if (word.empty() || word.find_first_not_of("0123456789.") == std::string_view::npos) continue;
-    if (IsOneOf(word, {"finished", "completed", "complete", "done", "exiting", "success"})) {
+    if (IsAnyOf(word, {"finished", "completed", "complete", "done", "exiting", "success"})) {
       says_end = true;
-    } else if (!IsOneOf(word,
+    } else if (!IsAnyOf(word,
                         {"rank",    "worker", "process", "training", "train", "trainer", "run",          "job",
                          "program", "script", "main",    "all",      "is",    "has",     "successfully", "normally",
                          "info",    "in",     "after",   "s",        "sec",   "seconds", "min",          "minutes",
