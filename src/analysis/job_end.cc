@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "analysis/output_front.h"
 #include "analysis/plain_figures.h"
@@ -154,6 +155,15 @@ int64_t QuietBefore(const Incident& incident, const Event& end) {
   return usual ? 0 : quiet;
 }
 
+// Somebody looked into every process of the job with a tool. Who then ends a job that had not failed did not do it for
+// the scheduler.
+bool IsLookedAt(const Incident& incident, const SignsOfLife& life) {
+  std::set<Rank> seen;
+  for (const ThreadStack& thread : incident.threads)
+    if (thread.looked_at && thread.rank.known()) seen.insert(thread.rank);
+  return seen.size() >= 2 && seen.size() >= life.ranks.size();
+}
+
 // What a launcher does to the processes that are left once one has failed: it never tells how the job came to its end.
 bool IsCleanUp(const Event& event) { return event.kind == EventKind::process_killed; }
 
@@ -206,8 +216,13 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // Gloo has no watchdog: who waits in vain raises.
   for (const auto& [rank, one] : life.ranks)
     if (one.gloo_timeout && !outcome.first_failure && earlier(*one.gloo_timeout, hang)) hang = one.gloo_timeout;
-  if (outside && (!crash || EndsFromOutside(*crash)) && !hang) end.quiet_ns = QuietBefore(incident, *outside);
-  const bool hung = outcome.hangs() || hang || end.quiet_ns > 0;
+  if (outside && (!crash || EndsFromOutside(*crash)) && !hang) {
+    end.quiet_ns = QuietBefore(incident, *outside);
+    const bool by_signal = std::any_of(incident.events.begin(), incident.events.end(),
+                                       [](const Event& event) { return event.kind == EventKind::scheduler_kill; });
+    end.looked_at = by_signal && !outcome.somebody_finished && IsLookedAt(incident, life);
+  }
+  const bool hung = outcome.hangs() || hang || end.quiet_ns > 0 || end.looked_at;
   // What fails first-hand before anybody gives up waiting is the end; errors that only tell of others are not.
   const bool crashed_first = crash && hang && crash != hang && CameBefore(*crash, *hang) &&
                              !(crash->kind == EventKind::exception && IsConsequence(*crash)) &&
@@ -218,7 +233,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
                                       [](const Event& event) { return event.kind == EventKind::told_hang; });
   if (hung && !crashed_first) {
     end.kind = JobEnding::hung;
-    end.told = hang ? hang : end.quiet_ns > 0 ? outside : outcome.first_timeout;
+    end.told = hang ? hang : end.quiet_ns > 0 || end.looked_at ? outside : outcome.first_timeout;
   } else if (told_hang != incident.events.end() && !ended && (crash || !finished) && !FindDataWait(incident)) {
     // Steps that wait for their data go on, whatever it feels like. Nothing in the log ends a process: whoever pasted
     // it was there.

@@ -18,6 +18,7 @@ struct JobEnd {
   JobEnding kind = JobEnding::open;
   const Event* told = nullptr;  // the first sign of it; null where only records or the absence of output tell
   int64_t quiet_ns = 0;         // the output stopped for so long before something ended the job
+  bool looked_at = false;       // somebody took the stacks of all ranks before that
   SaidEnd said;                 // open and finished only: the output says that the job is done
 };
 

@@ -145,5 +145,35 @@ TEST(JobEnd, AToldHangOutranksAFaultThatEndsNobody) {
   }
 }
 
+// py-spy of every rank, then SIGTERM for the launcher.
+TEST(JobEnd, AJobThatIsEndedAfterALookAtAllItsRanksHung) {
+  for (const int looked_at : {0, 1, 2}) {
+    Incident incident = OneFile();
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      Process& process = incident.processes.emplace_back();
+      process.rank = {rank};
+      incident.process_of[{rank}] = static_cast<uint32_t>(rank);
+      ThreadStack& thread = incident.threads.emplace_back();
+      thread.speaker = static_cast<uint32_t>(rank);
+      thread.rank = {rank};
+      thread.looked_at = rank < looked_at;
+    }
+    AddEvent(incident, EventKind::scheduler_kill, 7);
+    EXPECT_EQ(ReadEnd(incident).kind, looked_at == 2 ? JobEnding::hung : JobEnding::crashed) << looked_at;
+  }
+}
+
+TEST(JobEnd, AJobThatFailedAfterALookDidNotHang) {
+  Incident incident = OneFile();
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    ThreadStack& thread = incident.threads.emplace_back();
+    thread.rank = {rank};
+    thread.looked_at = true;
+  }
+  AddEvent(incident, EventKind::exception, 6).Make<Raised>().type = "ValueError";
+  AddEvent(incident, EventKind::scheduler_kill, 7);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
+}
+
 }  // namespace
 }  // namespace tacet

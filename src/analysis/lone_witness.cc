@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "analysis/stopped_heartbeat.h"
@@ -21,8 +23,19 @@ bool WaitsInAStandstill(const StackReading& reading) {
 // A watchdog fired, or gloo, which has none, gave up waiting.
 bool TimeWasUp(const Scene& scene) {
   const auto& ranks = scene.analyses.life.ranks;
-  return scene.analyses.outcome.hangs() ||
+  return scene.analyses.outcome.hangs() || scene.analyses.end.looked_at ||
          std::any_of(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.gloo_timeout != nullptr; });
+}
+
+// Where most ranks stand at one line of the program: C calls have no Python frame, so they may wait there for the GPU
+// or in a collective.
+std::string_view PlaceOfMost(const Scene& scene) {
+  std::map<std::string_view, size_t> places;
+  for (const auto& [rank, reading] : scene.stacks)
+    if (reading->place == StackReading::Place::host && !reading->certain) ++places[reading->where];
+  for (const auto& [where, ranks] : places)
+    if (ranks >= 2 && ranks * 2 > scene.stacks.size()) return where;
+  return {};
 }
 
 // A circle of waits or calls that differ: a better answer than any lone witness has.
@@ -85,11 +98,13 @@ void FindByStackAlone(const Scene& scene, StandstillView& view) {
   for (const auto& [rank, life] : scene.analyses.life.ranks)
     waiting += life.timeout != nullptr && !scene.stacks.contains(rank);
   if (scene.stacks.size() + waiting < 3 && scene.stacks.size() < 2) return;
+  const std::string_view most = scene.analyses.end.looked_at ? PlaceOfMost(scene) : std::string_view();
   for (const auto& [rank, reading] : scene.stacks) {
     const RankLife* life = scene.analyses.life.Of(rank);
     if (scene.stacks.size() < 2 && life && life->timeout) continue;  // it has issued what it waits in
-    if (reading->place == StackReading::Place::host && reading->whole) outside.push_back(reading);
-    waiting += WaitsInAStandstill(*reading);
+    const bool of_most = !most.empty() && reading->where == most;
+    if (reading->place == StackReading::Place::host && reading->whole && !of_most) outside.push_back(reading);
+    waiting += WaitsInAStandstill(*reading) || of_most;
   }
   // Who waits in an operation by its own record was caught at another moment, and so were all stacks. The ends of
   // sends and receives get lost in boxes.

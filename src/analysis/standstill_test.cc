@@ -365,5 +365,30 @@ TEST(Standstill, TheRankThatAllNameAndThatWaitsForNobodyIsWaitedFor) {
   EXPECT_EQ(named({{0, 2}, {1, 3}}), Ranks({})) << "two are named";
 }
 
+// Ranks 0 and 2 are at `loss.item()`, which has no frame; rank 1 talks to a server. Then somebody ends the job.
+TEST(Standstill, WhoIsElsewhereWhenAllAreLookedAtIsWaitedFor) {
+  for (const bool looked_at : {true, false}) {
+    JobSketch job(3, {});
+    for (int32_t r = 0; r < 3; ++r)
+      job.Stack(r, {{r == 1 ? "fetch_features" : "step", "train.py", r == 1 ? 41u : 17u}, {"<module>", "train.py", 90}});
+    job.Tell(EventKind::scheduler_kill);
+    Incident incident = job.Finish();
+    for (ThreadStack& thread : incident.threads) thread.looked_at = looked_at;
+    const Analyses analyses = Analyse(incident);
+    const StandstillView view = FindStandstills(incident, analyses);
+    ASSERT_EQ(view.ranks.size(), looked_at ? 1u : 0u);
+    if (looked_at) EXPECT_EQ(view.ranks[0].rank, Rank{1});
+  }
+}
+
+TEST(Standstill, WhereAllStandAtOnePlaceNobodyIsElsewhere) {
+  JobSketch job(3, {});
+  for (int32_t r = 0; r < 3; ++r) job.Stack(r, {{"pass_on", "ring.py", 17}, {"<module>", "ring.py", 90}});
+  job.Tell(EventKind::scheduler_kill);
+  Incident incident = job.Finish();
+  for (ThreadStack& thread : incident.threads) thread.looked_at = true;
+  EXPECT_TRUE(FindStandstills(incident, Analyse(incident)).ranks.empty());
+}
+
 }  // namespace
 }  // namespace tacet

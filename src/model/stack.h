@@ -60,6 +60,7 @@ struct ThreadStack {
   uint32_t first_line = 0;                    // line of the innermost frame
   int32_t group_rank = -1, group_ranks = -1;  // of the communicator that it sets up, where a frame's arguments tell
   int64_t timer_s = -1;     // faulthandler's timer had run for so long ("Timeout (0:00:30)!"); -1: no timer
+  bool looked_at = false;   // taken by a tool from outside the process: py-spy, gdb
   bool last_words = false;  // nothing but stacks follows in its file
   uint32_t dump = 0;        // which dump of its speaker in this file, from 0: the highest is the latest
 };

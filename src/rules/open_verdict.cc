@@ -141,6 +141,8 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   diagnosis.headline = over ? "the job hung" : "the job hangs";
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
+  else if (end.looked_at)
+    diagnosis.headline += ": somebody took the stacks of all ranks, and then it was ended from outside";
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   if (const std::string stood = end.told ? StoodWords(facts.incident, end.told->source) : ""; !stood.empty())

@@ -196,6 +196,7 @@ class StackImport {
     thread.thread_id = record.id;
     thread.state = record.state.empty() && record.current ? "current" : std::string(record.state);
     thread.is_main = main_of_[record.section] == index;
+    thread.looked_at = record.tool == StackTool::py_spy || record.tool == StackTool::gdb;
     thread.timer_s = dump_.sections[record.section].timer_s;
     thread.last_words = dump_.last_unknown_line < dump_.sections[record.section].line;
     thread.group_rank = record.group_rank;
