@@ -130,10 +130,10 @@ void PaceRecord::FindEnds() {
       }
     }
   }
+  const bool guessed = !has_starts_ && HasSeveralGroups();
   for (auto& [rank, ops] : ops_) {
     std::map<GroupIndex, const PaceOp*> before;
     double all_end = -1e300;
-    const bool guessed = !has_starts_ && HasSeveralGroups();
     for (PaceOp& op : ops) {
       const PaceOp*& earlier = before[rounds_[op.round]->group];
       if (earlier) op.before = earlier->id, op.before_end = earlier->end;
@@ -147,7 +147,7 @@ void PaceRecord::FindEnds() {
 
 // Where starts are not known an operation may wait for one of another group: for that which ended last before it.
 void PaceRecord::TakeLatestBefore(const std::vector<PaceOp>& ops, PaceOp& op) {
-  constexpr ptrdiff_t kInQueue = 64;
+  constexpr ptrdiff_t kInQueue = 16;
   const PaceOp* const first = &op - std::min<ptrdiff_t>(kInQueue, &op - ops.data());
   for (const PaceOp* other = first; other != &op; ++other)
     if (other->end > op.before_end && other->end <= op.start + kEndError)
