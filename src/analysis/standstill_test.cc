@@ -377,7 +377,9 @@ TEST(Standstill, WhoIsElsewhereWhenAllAreLookedAtIsWaitedFor) {
     const Analyses analyses = Analyse(incident);
     const StandstillView view = FindStandstills(incident, analyses);
     ASSERT_EQ(view.ranks.size(), looked_at ? 1u : 0u);
-    if (looked_at) EXPECT_EQ(view.ranks[0].rank, Rank{1});
+    if (looked_at) {
+      EXPECT_EQ(view.ranks[0].rank, Rank{1});
+    }
   }
 }
 

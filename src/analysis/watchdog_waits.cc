@@ -243,7 +243,8 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
   for (const Event& event : incident.events) {
     if (!event.rank.known() || !IsRaisedInCall(event)) continue;
     const Event* status = StatusOf(incident, event);
-    const auto group = status ? groups.find(IsDefault(*status) ? "0" : status->group_name) : groups.end();
+    const auto only = groups.size() == 1 ? groups.begin() : groups.end();  // where no status is left
+    const auto group = status ? groups.find(IsDefault(*status) ? "0" : status->group_name) : only;
     if (group != groups.end()) group->second.failed.try_emplace(event.rank, &event);
   }
   for (auto& [name, group] : groups) group.whole_job |= ReachesTheLastRank(incident, group);
@@ -288,6 +289,16 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
   return out;
 }
 
+// Transfers between two ranks are counted as work and not as collectives: where a rank has completed the number that it
+// waits in, the two are not one count.
+static bool IsOneCount(const WatchdogGroup& group) {
+  return std::all_of(group.waits.begin(), group.waits.end(), [&](const auto& one) {
+    const auto counters = group.at_signal.find(one.first);
+    return counters == group.at_signal.end() ||
+           counters->second->template As<WorkCounters>().last_completed < one.second->seq;
+  });
+}
+
 WatchdogStranger FindWatchdogStranger(const Incident& incident) {
   constexpr size_t kFewestAlike = 2;
   for (const WatchdogGroup& group : ReadWatchdogGroups(incident)) {
@@ -302,7 +313,7 @@ WatchdogStranger FindWatchdogStranger(const Incident& incident) {
     for (const Rank rank : all)
       if (!group.waits.contains(rank)) found.rank = rank;
     const auto counters = group.at_signal.find(found.rank);
-    if (!alike || counters == group.at_signal.end()) continue;
+    if (!alike || counters == group.at_signal.end() || !IsOneCount(group)) continue;
     const auto& told = counters->second->As<WorkCounters>();
     if (told.last_enqueued < wait.seq) continue;  // it came late, and nothing else is known of it
     const bool completed = told.last_completed >= wait.seq && EndsForAllAtOnce(wait.op);

@@ -112,6 +112,18 @@ TEST(WatchdogWaits, ABroadcastMayEndOnOneRankBeforeTheOthers) {
   EXPECT_FALSE(FindWatchdogStranger(job.Finish()));
 }
 
+// Ranks 0 to 2 wait in the 12th collective of the job, and have sent and received 24 times besides.
+TEST(WatchdogWaits, WorkThatCountsTransfersTooShowsNoStranger) {
+  for (const int64_t completed : {11, 36}) {
+    JobSketch job(4);
+    job.GiveOutputs();
+    for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 12);
+    for (const int32_t r : {0, 1, 2}) Signal(job, r, 376, completed);
+    Signal(job, 3, 376, 35);
+    EXPECT_EQ(static_cast<bool>(FindWatchdogStranger(job.Finish())), completed == 11);
+  }
+}
+
 TEST(WatchdogWaits, AMessageThatDoesNotFitShowsThatTheLastRankIssuedAnotherCall) {
   for (const bool misfit : {true, false}) {
     JobSketch job(3);
