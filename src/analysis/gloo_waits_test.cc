@@ -56,6 +56,7 @@ TEST(GlooWaits, ARankThatWentPastThePlaceIsWaitedForWhateverEndsItLater) {
   for (const bool apart : {true, false}) {
     JobSketch job(3, {});
     for (const int32_t rank : {0, 2}) Raise(job, rank, kTimeUp);
+    job.Wait(kSecondNs);
     job.Say(1, EventKind::connection_lost);
     job.Say(1, EventKind::process_exited).Make<ProcessEnd>().code = -15;
     job.GiveOutputs();
