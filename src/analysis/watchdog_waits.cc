@@ -243,7 +243,8 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
   for (const Event& event : incident.events) {
     if (!event.rank.known() || !IsRaisedInCall(event)) continue;
     const Event* status = StatusOf(incident, event);
-    const auto only = groups.size() == 1 ? groups.begin() : groups.end();  // where no status is left
+    // Where no status is left: a peer's end is no sign of what a rank issued, a refused call is.
+    const auto only = groups.size() == 1 && IsRefusedWork(event) ? groups.begin() : groups.end();
     const auto group = status ? groups.find(IsDefault(*status) ? "0" : status->group_name) : only;
     if (group != groups.end()) group->second.failed.try_emplace(event.rank, &event);
   }
@@ -258,16 +259,26 @@ std::vector<WatchdogGroup> ReadWatchdogGroups(const Incident& incident) {
   return out;
 }
 
+using Shapes = std::map<std::tuple<OpKind, int64_t>, std::vector<Rank>>;
+
+// Where a call belongs among those of one number. One whose size is not told is of the only size of its operation.
+static std::vector<Rank>& ShapeOf(const Event& call, Shapes& shapes) {
+  const int64_t elements = HasEvenSizes(call.op) ? ElementsOf(call) : -1;
+  const auto same = [&](const auto& shape) { return std::get<OpKind>(shape.first) == call.op; };
+  if (elements < 0 && std::count_if(shapes.begin(), shapes.end(), same) == 1)
+    return std::find_if(shapes.begin(), shapes.end(), same)->second;
+  return shapes[{call.op, elements}];
+}
+
 std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident) {
   std::vector<WatchdogDifference> out;
   for (const WatchdogGroup& group : ReadWatchdogGroups(incident)) {
-    using Shape = std::tuple<OpKind, int64_t>;
-    std::map<int64_t, std::map<Shape, std::vector<Rank>>> by_number;
+    std::map<int64_t, Shapes> by_number;
     // A rank issued what it failed in as surely as what it waited in.
     for (const auto* calls : {&group.waits, &group.failed})
       for (const auto& [rank, call] : *calls)
         if (calls == &group.waits || !group.waits.contains(rank) || group.waits.at(rank)->seq != call->seq)
-          by_number[call->seq][{call->op, HasEvenSizes(call->op) ? ElementsOf(*call) : -1}].push_back(rank);
+          ShapeOf(*call, by_number[call->seq]).push_back(rank);
     for (auto& [number, shapes] : by_number) {
       if (shapes.size() != 2) continue;
       for (auto& [shape, ranks] : shapes) std::sort(ranks.begin(), ranks.end());

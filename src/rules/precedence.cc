@@ -88,7 +88,8 @@ const std::vector<Explanation>& Table() {
       {"collective-mismatch-operation", Ids{"gpu-fault"}, true},
       {"collective-mismatch-size", Ids{"gpu-fault"}, true},
       {"collective-mismatch-dtype", Ids{"gpu-fault"}, true},
-      {"collective-mismatch-operation", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
+      // Calls of two kinds pass messages of two lengths.
+      {"collective-mismatch-operation", Ids{"p2p-unmatched", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
       {"collective-mismatch-size", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
       // What is read as another type than it was sent is no number any more.
       {"collective-mismatch-dtype", Ids{"p2p-unmatched", "training-not-finite"} + kEnds + kStandstills + kPace},
