@@ -107,10 +107,10 @@ void JudgeStranger(const Case& facts, std::string_view cause, RuleAnswer& answer
   finding.operation = OperationRef{stranger.wait->op, stranger.wait->seq, -1};
   finding.headline = WaitWords(stranger.others) + " in " + std::string(Name(stranger.wait->op)) + " " + number +
                      (stranger.misfit ? ", and " + who + " has issued its own " + number +
-                                            ", which does not fit: a message between the ranks has another size than "
-                                            "its receiver expects. "
+                                            ", which does not fit: a message has another size than its receiver "
+                                            "expects. "
                                       : ", which " + who +
-                                            " has completed, although nobody can complete it before "
+                                            " has completed, although no rank can complete it before "
                                             "the others. ") +
                      "The " + number + " of " + who + " is most likely another call";
   finding.evidence.push_back(

@@ -59,11 +59,6 @@ def share(value):
     return f"{value * 100:.1f} %"
 
 
-def percent(value):
-    """As headlines round."""
-    return f"{value * 100:.1f} %" if value < 0.0995 else f"{value * 100:.0f} %"
-
-
 def whole(value):
     """As findings round."""
     return f"{value * 100:.0f} %"
@@ -138,6 +133,8 @@ class Diagnose(unittest.TestCase):
             waits = not failed & set(affected)
         # Of a crash they wait where an operation is known that they are in.
         waits = waits and (finding["status"] != "crash" or finding["operation"] is not None)
+        if carried and not affected and report["verdict"]["status"] == "hang":
+            affected, waits = sorted(waiting), True  # then the table tells who waits
         told = re.search(r"^  (waits  |affects) (.*)$", text, re.M)
         self.assertEqual(told is not None, bool(affected))
         if told:
@@ -210,8 +207,8 @@ class Profile(unittest.TestCase):
         headline = job["verdict"]["headline"]
         told = re.match(r"[Cc]ompute takes ([\d.]+ %) of the step(?: \(([\d.]+ %) of the step overlaps communication\))?, (?:exposed communication|waiting for other stages) ([\d.]+ %); no kernel runs for ([\d.]+ %)", headline)
         if told:
-            self.assertEqual((told[1], told[3], told[4]), (percent(compute), percent(parts[2] / step), percent(idle)))
-            self.assertEqual(told[2], percent(parts[1] / step) if parts[1] / step >= 0.0005 else None)
+            self.assertEqual((told[1], told[3], told[4]), (share(compute), share(parts[2] / step), share(idle)))
+            self.assertEqual(told[2], share(parts[1] / step) if parts[1] / step >= 0.0005 else None)
         self.assertIn(squeezed(headline), squeezed(text))
         rows = {cells[0]: cells for cells in self.rows(text, "Time budget")}
         if len(job["ranks"]) > 1:
