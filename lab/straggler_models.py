@@ -15,24 +15,14 @@ Delays: host (a pause in one place of each step), spread (a little in each layer
 forward), loader (the input is late), sometimes (one step of five), bursts (5 steps of 20), gc (every 7th step, 7 times as long).
 Their mean over steps is the given percentage of the step without a delay.
 
-When everything is recorded, the same processes run steps without the delay under the profiler, and then blocks of steps with
-and without it in turn. Steps are timed by CUDA events at their ends, so nothing is stopped for the measurement. step_rankN.json
-holds what straggler_job.py leaves there, and medians (*_median_ms), the mean of each block (*_blocks_ms), what the delay cost
-(cost_ms: the mean difference of two neighbouring blocks) with its standard error (cost_error_ms), and what it cost in the
-traced steps (traced_cost_ms, traced_cost_error_ms: from how much steps without the delay differ).
+How the record and the cost of the delay are taken: straggler_measure.py.
 
 LAB_DEVICE=cpu runs tiny models over gloo, to see that a loop works at all.
 """
 import contextlib
 import datetime
-import faulthandler
-import json
-import os
 import random
-import statistics
-import threading
 import time
-import traceback
 
 import torch
 import torch.distributed as dist
@@ -40,22 +30,11 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from straggler_job import OUT, RANK, WORLD, base_ms, keep_records, mean, parse, wait_at_gate
+from straggler_job import RANK, WORLD
+from straggler_measure import CPU, DEVICE, Clock, Job, Products, begin, burn, delay_of, main
 
 LOOPS = ("lm", "lm_log", "lm_fsdp", "conv", "accum", "hsdp", "moe")
-DELAYS = ("none", "host", "spread", "gpu", "loader", "sometimes", "bursts", "gc")
-CPU = os.environ.get("LAB_DEVICE") == "cpu"
-DEVICE = torch.device("cpu") if CPU else torch.device("cuda", 0)
-OPTIONS = parse(__doc__, LOOPS, DELAYS, 60)
-STEPS = OPTIONS.steps
-
-# Whatever is compared holds whole cycles of the pattern. The first traced step is not timed: the profiler starts in it.
-MEASURED = {"bursts": 20, "gc": 14}.get(OPTIONS.delay, 15)
-WARMUP, TRACED = 12, MEASURED + 1
-UNDELAYED = 6 + TRACED + 4  # steps under the profiler, without the delay, that follow the recorded ones
-LEAD = 8 if OPTIONS.delay == "loader" else 5  # steps at the beginning of a block that are not counted: the one before still has its effect on them
-BLOCK = LEAD + MEASURED
-PAIRS_MIN, PAIRS_MAX, COMPARE_MS = 2 if CPU else 4, 8, 6000  # of blocks with and without the delay, and about how long they take together
+OPTIONS = begin(__doc__, LOOPS)
 
 MICRO_BATCHES, WORKERS = 4, 2
 WIDTH, HEADS, VOCABULARY = (32, 2, 64) if CPU else (256, 4, 1024)
@@ -68,81 +47,6 @@ IMAGE, CHANNELS = (16, 8) if CPU else (64, 64)
 # for its GPU anyway: elsewhere the GPU still has work and the pause costs nothing.
 PLACES = {"lm": ("input", False), "lm_log": ("logged", True), "lm_fsdp": ("input", False), "conv": ("forward", True),
           "accum": ("logged", False), "hsdp": ("input", True), "moe": ("forward", False)}
-
-BASE_MS = DELAY_MS = 0.0  # set when the job begins, since the base is measured by a job before
-
-
-def delay_of(step):
-    """The delay of this step in ms. It depends on the number of the step alone, so that loader processes know it too."""
-    place = step - WARMUP - 1  # in the pattern, which begins with the first traced step that is timed
-    if step >= STEPS:
-        step -= STEPS + UNDELAYED
-        if step < 0 or step // BLOCK % 4 in (1, 2):  # with, without, without, with: a steady drift cancels out
-            return 0.0
-        place = step % BLOCK - LEAD
-    if OPTIONS.delay == "sometimes":
-        return DELAY_MS * 5 if place % 5 == random.Random(step - place % 5).randrange(5) else 0.0
-    if OPTIONS.delay == "bursts":
-        return DELAY_MS * 4 if 5 <= place % 20 < 10 else 0.0
-    if OPTIONS.delay == "gc":
-        return DELAY_MS * 7 if place % 7 == 3 else 0.0
-    return DELAY_MS
-
-
-def burn(ms):
-    end = time.perf_counter() + ms / 1e3
-    while time.perf_counter() < end:
-        pass
-
-
-class Products:
-    """Matrix products that take a given time on this rank's GPU, as many in each layer; how many is found out in warm-up steps."""
-    TUNED = range(2, WARMUP - 4)  # the steps that are timed for it
-
-    def __init__(self, calls):
-        self.matrix, self.result = torch.randn(1024, 1024, device=DEVICE), torch.empty(1024, 1024, device=DEVICE)
-        self.calls, self.product_ms, self.owed, self.events = calls, 0.08, 0.0, []
-
-    @torch.no_grad()
-    def run(self, step):
-        self.owed += delay_of(step) / self.product_ms / self.calls
-        count, self.owed = int(self.owed), self.owed % 1
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        if step in self.TUNED:
-            begin.record()
-        with torch.autocast(DEVICE.type, enabled=False):
-            for _ in range(count):
-                torch.mm(self.matrix, self.matrix, out=self.result)
-        if step in self.TUNED and count:
-            end.record()
-            self.events.append((begin, end, count))
-
-    def tune(self, step):
-        """After a step: the products were made among the kernels of the others, and so they will be."""
-        if step in self.TUNED and self.events:
-            torch.cuda.synchronize()
-            took = sum(begin.elapsed_time(end) for begin, end, _ in self.events) / sum(count for _, _, count in self.events)
-            self.product_ms += (min(max(took, 0.01), 1.0) - self.product_ms) * 0.5
-        self.events = []
-
-
-class Clock:
-    """Marks the ends of steps. On a GPU by events, which say when its work was done however far ahead the host is."""
-    def __init__(self):
-        self.marks = []
-
-    def mark(self):
-        if CPU:
-            self.marks.append(time.perf_counter())
-            return
-        self.marks.append(torch.cuda.Event(enable_timing=True))
-        self.marks[-1].record()
-
-    def lengths(self):
-        if CPU:
-            return [(b - a) * 1e3 for a, b in zip(self.marks, self.marks[1:])]
-        torch.cuda.synchronize()
-        return [a.elapsed_time(b) for a, b in zip(self.marks, self.marks[1:])]
 
 
 # ---- input
@@ -188,7 +92,7 @@ class Images(torch.utils.data.Dataset):
         """Every process makes one of WORKERS batches: the input is late when one takes that many steps and delays."""
         delay = delay_of(step)
         if delay > 0:
-            time.sleep(max(0.0, WORKERS * (BASE_MS + delay) / 1e3 - (time.perf_counter() - self.begun)))
+            time.sleep(max(0.0, WORKERS * (Job.base_ms + delay) / 1e3 - (time.perf_counter() - self.begun)))
 
 
 def make_batches():
@@ -344,7 +248,7 @@ class Training:
         model = (ConvNet() if OPTIONS.loop == "conv" else LanguageModel()).to(DEVICE)
         if OPTIONS.loop == "conv" and not CPU:
             model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
-        if DELAY_MS > 0:
+        if Job.delay_ms > 0:
             self.slow_layers(model.layers)
         self.common = [p for name, p in model.named_parameters() if ".expert." not in name]
         self.sharded = OPTIONS.loop in ("lm_fsdp", "hsdp")
@@ -446,92 +350,5 @@ class Training:
         return clock.lengths()
 
 
-# ---- measurement
-
-def profile(job, wait, steps, name):
-    """Runs steps of which some are traced; the trace is written where it has a name. Returns all lengths and the traced ones."""
-    activities = [torch.profiler.ProfilerActivity.CPU] + ([] if CPU else [torch.profiler.ProfilerActivity.CUDA])
-    schedule = torch.profiler.schedule(wait=wait, warmup=4, active=TRACED, repeat=1)
-    keep = (lambda profiler: profiler.export_chrome_trace(f"{OUT}/{name}")) if name else None
-    with torch.profiler.profile(activities=activities, schedule=schedule, on_trace_ready=keep) as profiler:
-        lengths = job.run(steps, profiler)
-    return lengths, lengths[wait + 4 + 1:wait + 4 + TRACED]
-
-
-def agree(value):
-    """What rank 0 has: all ranks must run as many steps."""
-    tensor = torch.tensor([value], dtype=torch.float64, device=DEVICE)
-    dist.broadcast(tensor, 0)
-    return tensor.item()
-
-
-def compare(job, step_ms):
-    """Blocks with and without the delay in turn."""
-    pairs = max(PAIRS_MIN, min(PAIRS_MAX, int(COMPARE_MS / (2 * BLOCK * agree(step_ms)))))
-    lengths = job.run(2 * pairs * BLOCK)
-    blocks = [lengths[begin + LEAD:begin + BLOCK] for begin in range(0, len(lengths), BLOCK)]
-    with_delay = [block for number, block in enumerate(blocks) if number % 4 in (0, 3)]
-    without = [block for number, block in enumerate(blocks) if number % 4 in (1, 2)]
-    costs = [mean(a) - mean(b) for a, b in zip(with_delay, without)]
-    return {"with_ms": mean([mean(block) for block in with_delay]), "without_ms": mean([mean(block) for block in without]),
-            "with_median_ms": statistics.median(sum(with_delay, [])), "without_median_ms": statistics.median(sum(without, [])),
-            "with_blocks_ms": [round(mean(block), 3) for block in with_delay],
-            "without_blocks_ms": [round(mean(block), 3) for block in without],
-            "cost_ms": mean(costs), "cost_error_ms": statistics.stdev(costs) / len(costs) ** 0.5}
-
-
-def measure():
-    global BASE_MS, DELAY_MS
-    began = time.perf_counter()
-    BASE_MS = base_ms()
-    if OPTIONS.delay != "none" and RANK == OPTIONS.rank:
-        DELAY_MS = BASE_MS * OPTIONS.percent / 100
-    batches = make_batches()
-    threading.Thread(target=leave_with_others, daemon=True).start()
-    options = {} if CPU else {"device_id": DEVICE}
-    if not CPU:
-        torch.cuda.set_device(DEVICE)
-    dist.init_process_group("gloo" if CPU else "nccl", timeout=datetime.timedelta(seconds=60), **options)
-    dist.barrier()
-    job = Training(batches)
-    lengths, traced = profile(job, WARMUP - 4, STEPS, f"trace_rank{RANK}.json")
-    if not CPU:
-        keep_records()
-    plain = lengths[WARMUP + TRACED + 4:]  # steps around the trace belong to the profiler
-    _, traced_without = profile(job, 2, UNDELAYED, None)
-    result = {"plain_ms": mean(plain), "plain_median_ms": statistics.median(plain), "traced_ms": mean(traced),
-              "traced_median_ms": statistics.median(traced), "delay_ms": DELAY_MS, **compare(job, mean(plain)),
-              "traced_without_ms": mean(traced_without), "traced_without_median_ms": statistics.median(traced_without),
-              "traced_cost_ms": mean(traced) - mean(traced_without),
-              "traced_cost_error_ms": statistics.stdev(traced_without) * (2 / MEASURED) ** 0.5,
-              "lengths_ms": [round(x, 3) for x in lengths], "seconds": time.perf_counter() - began, "options": vars(OPTIONS)}
-    with open(f"{OUT}/step_rank{RANK}.json", "w") as file:
-        json.dump(result, file)
-    print("finished", flush=True)
-    dist.barrier()  # or the first one to leave ends what the others still do
-    del job.batches, batches
-    dist.destroy_process_group()
-
-
-def leave_with_others():
-    """Ends this rank when another one has failed: it would wait for that one, and the next job for it."""
-    while not any(os.path.exists(f"{OUT}/failed_rank{rank}") for rank in range(WORLD)):
-        time.sleep(0.25)
-    print("another rank has failed", flush=True)
-    os._exit(1)
-
-
-def main():
-    wait_at_gate()
-    faulthandler.dump_traceback_later(200 if CPU else 45, exit=True)  # says where it hangs, and gives the GPU to the next job
-    try:
-        measure()
-    except BaseException:
-        traceback.print_exc()
-        open(f"{OUT}/failed_rank{RANK}", "w").close()
-        os._exit(1)
-    faulthandler.cancel_dump_traceback_later()
-
-
 if __name__ == "__main__":
-    main()
+    main(Training, make_batches)

@@ -6,8 +6,9 @@
 
 RECORDINGS: the unpacked records.tar.xz and traces.tar.xz.* of one run. Costs are shares of the step with the delay.
 
-The measured cost is the mean difference of blocks of steps with and without the delay, with its standard error (of jobs of
-straggler_models.py; straggler_job.py leaves none). Flight records, boxes and Inspector lines hold mostly steps without a
+The measured cost is that of the recorded steps, or where a job does not tell it (straggler_job.py, older recordings) that of later
+ones: the mean difference of blocks of steps with and without the delay. Both have standard errors (straggler_job.py leaves none); the
+cost in later steps is told beside it. Flight records, boxes and Inspector lines hold mostly steps without a
 profiler, so what they say is compared with that. A trace holds steps that the profiler makes longer, and a delay may cost more or
 less in them, so it is compared with the traced steps of the same processes: those of the trace less those without the delay, in
 ms and as a share of the traced step. Both are told since they can differ: a share is wrong too where the step is. What Tacet
@@ -18,6 +19,7 @@ The last lines count. A healthy reading is one kind of record of one job without
 wrongly (any other rank) or not at all. A stated cost of a rightly named one holds if it is within a fifth of the measured one, or
 within 2 standard errors.
 """
+import concurrent.futures
 import json
 import os
 import re
@@ -77,7 +79,10 @@ class Measured:
         self.has_error = "cost_error_ms" in ranks[0]
         cost, traced = over("with_ms") - over("without_ms"), over("traced_ms") - over("traced_without_ms")
         # Ranks wait for each other, so all measure the same steps: their errors do not shrink by the mean.
-        self.plain = (cost, over("cost_error_ms"), cost / over("with_ms"))
+        self.later = (cost, over("cost_error_ms"), cost / over("with_ms"))
+        self.plain = self.later
+        if "recorded_cost_ms" in ranks[0]:
+            self.plain = (over("recorded_cost_ms"), over("recorded_cost_error_ms"), over("recorded_cost_ms") / over("plain_ms"))
         self.traced = (traced, over("traced_cost_error_ms"), traced / over("traced_ms"))
 
     def of(self, source):
@@ -125,18 +130,21 @@ def main():
     pattern = sys.argv[3] if len(sys.argv) > 3 else ""
     jobs = [name for name in os.listdir(recordings) if all(os.path.exists(f"{recordings}/{name}/step_rank{rank}.json") for rank in range(4))]
     jobs = sorted((name for name in jobs if re.search(pattern, name)), key=lambda name: (not name.startswith("healthy"), name))
-    columns = ("job", "rank", "delay", "measured cost", "error", "of the step", "cost in traced steps", *SOURCES)
+    columns = ("job", "rank", "delay", "measured cost", "error", "of the step", "cost in later steps", "cost in traced steps", *SOURCES)
     print("| " + " | ".join(columns) + " |")
     print("|---" * len(columns) + "|")
     readings = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        asked = {(name, source): pool.submit(ask, tacet, f"{recordings}/{name}", source) for name in jobs for source in SOURCES}
     for name in jobs:
         measured = Measured(f"{recordings}/{name}")
-        said = {source: ask(tacet, f"{recordings}/{name}", source) for source in SOURCES}
+        said = {source: asked[name, source].result() for source in SOURCES}
         readings += [(source, measured, found) for source, found in said.items() if found is not None]
         (cost, error, share), (traced, traced_error, traced_share) = measured.plain, measured.traced
+        later, later_error, _ = measured.later
         print(f"| `{name}` | {'' if measured.rank is None else measured.rank} | {measured.delay:.1f} ms | {cost:.1f} ms "
               f"| {f'{error:.1f} ms' if measured.has_error else ''} | {100 * share:.0f} % "
-              f"| {traced:.1f} ms{f' ± {traced_error:.1f}' if measured.has_error else ''}, {100 * traced_share:.0f} % | "
+              f"| {later:.1f} ms{f' ± {later_error:.1f}' if measured.has_error else ''} | {traced:.1f} ms{f' ± {traced_error:.1f}' if measured.has_error else ''}, {100 * traced_share:.0f} % | "
               + " | ".join(show(said[source], source == "traces") for source in SOURCES) + " |")
     print()
     summarize(readings)

@@ -6,8 +6,12 @@
 # jobs is recorded by NCCL Inspector itself. Jobs run one after the other, or they would slow each other; while one runs,
 # the next one already loads PyTorch and waits at its gate. OUT/records.tar.xz and OUT/traces.tar.xz.* hold everything.
 # LAB_READ=PROGRAM lets that tacet read everything on the spot (OUT/table.md) and leaves the traces out: of many jobs they are large.
+# LAB_TRACES=REGEX then keeps the traces of jobs whose names match.
 # LAB_LIST names a file with other jobs, LAB_JOB the program that runs them (straggler_models.py for straggler_list_6.txt to
-# straggler_list_11.txt). No job is started later than LAB_SECONDS after the beginning.
+# straggler_list_11.txt, straggler_models2.py for straggler_list_12.txt); a sixth column of a job names its own.
+# No job is started later than LAB_SECONDS after the beginning.
+# LAB_SHARE=24 gives every rank that share of the multiprocessors in percent, as if it had a GPU of its own: otherwise ranks run
+# faster while another one waits, and slower while it computes more, and a delay costs less or more than it would on a cluster.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 program=${LAB_JOB:-straggler_job.py}
@@ -15,7 +19,7 @@ out=$1 plugin=${2:-} work=$(mktemp -d /dev/shm/stragglers.XXXXXX)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 [ -n "$plugin" ] && plugin=$(cd "$plugin" && pwd)
-# NAME LOOP DELAY PERCENT RANK. The healthy ones come first: the delays are shares of their steps.
+# NAME LOOP DELAY PERCENT RANK [PROGRAM]. The healthy ones come first: the delays are shares of their steps.
 list="healthy_ddp ddp none 0 0
 healthy_fsdp fsdp none 0 0
 healthy_mesh mesh none 0 0
@@ -44,6 +48,7 @@ free_host_60 free host 60 1
 pipe_host_30 pipe host 30 2
 pipe_gpu_50 pipe gpu 50 1"
 [ -n "${LAB_LIST:-}" ] && list=$(cat "$LAB_LIST")  # another list, in a file
+list=$(grep -v '^#' <<<"$list")
 [ -n "${LAB_ONLY:-}" ] && list=$(grep -E "$LAB_ONLY" <<<"$list")  # LAB_ONLY='fsdp': those alone
 again="healthy_ddp ddp none 0 0
 ddp_host_30 ddp host 30 0
@@ -53,17 +58,18 @@ mesh_sometimes_25 mesh sometimes 25 0"
 export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps
 mkdir -p "$work/mps"
 nvidia-cuda-mps-control -d
+[ -n "${LAB_SHARE:-}" ] && export CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$LAB_SHARE
 export MASTER_ADDR=127.0.0.1 WORLD_SIZE=4 LOCAL_RANK=0 NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo} NCCL_MAX_NCHANNELS=2 NCCL_DEBUG=WARN
 export TORCH_NCCL_ENABLE_TIMING=1 TORCH_FR_BUFFER_SIZE=4000 OMP_NUM_THREADS=2
 
 started=() # of the job that waits
-launch() { # NAME LOOP DELAY PERCENT RANK: the ranks load PyTorch and wait for $work/gate/NAME
+launch() { # NAME LOOP DELAY PERCENT RANK [PROGRAM]: the ranks load PyTorch and wait for $work/gate/NAME
   local folder=$work/rec/$1 rank
   mkdir -p "$folder" "$(dirname "$work/gate/$1")"
   export MASTER_PORT=$((20000 + RANDOM % 20000)) LAB_OUT=$folder LAB_GATE=$work/gate/$1 LAB_BASE=$work/rec/healthy_$2/step_rank0.json
   started=()
   for rank in 0 1 2 3; do
-    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 70 python3 "$here/$program" --loop "$2" --delay "$3" --percent "$4" \
+    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 90 nice -n 19 python3 "$here/${6:-$program}" --loop "$2" --delay "$3" --percent "$4" \
       --rank "$5" >"$folder/stdout_rank$rank.log" 2>&1 &
     started+=($!)
   done
@@ -91,16 +97,16 @@ let_run() { # NAME PID...: opens the gate and waits for the end
   [ -f "$work/rec/$name/step_rank0.json" ] &&
     python3 -c "import json, sys; d = json.load(open(sys.argv[2])); print(f'{sys.argv[1]}: step {d[\"plain_ms\"]:.2f} ms, traced {d[\"traced_ms\"]:.2f} ms;', \
        f'then with the delay {d[\"with_ms\"]:.2f} ms, without {d[\"without_ms\"]:.2f} ms, traced without {d[\"traced_without_ms\"]:.2f} ms' + \
-       (f'; cost {d[\"cost_ms\"]:.2f} +- {d[\"cost_error_ms\"]:.2f} ms, {d[\"seconds\"]:.1f} s' if 'cost_error_ms' in d else ''))" \
+       (f'; cost {d[\"cost_ms\"]:.2f} +- {d[\"cost_error_ms\"]:.2f} ms, of the recorded steps {d[\"recorded_cost_ms\"]:.2f} +- {d[\"recorded_cost_error_ms\"]:.2f} ms, {d[\"seconds\"]:.1f} s' if 'recorded_cost_ms' in d else ''))" \
       "$name" "$work/rec/$name/step_rank0.json"
 }
 
 run_all() { # PREFIX RECORDER, jobs on stdin
-  local waiting="" pids=() name loop delay percent rank begin=$SECONDS
-  while read -r name loop delay percent rank; do
+  local waiting="" pids=() name loop delay percent rank job begin=$SECONDS
+  while read -r name loop delay percent rank job; do
     [ "$SECONDS" -ge "${LAB_SECONDS:-100000}" ] && break
     "$2" "$1$name"
-    launch "$1$name" "$loop" "$delay" "$percent" "$rank" </dev/null
+    launch "$1$name" "$loop" "$delay" "$percent" "$rank" "$job" </dev/null
     [ -n "$waiting" ] && let_run "$waiting" "${pids[@]}"
     waiting=$1$name pids=("${started[@]}")
   done
@@ -118,7 +124,7 @@ rm -rf "$work"/rec/*/live_* "$work"/rec/inspector/*/live_*
 find "$work/rec" -type f -size 0 -delete
 rm -f "$work"/rec/inspector/*/trace_rank*.json  # those of the first round tell the same
 [ -n "${LAB_READ:-}" ] && python3 "$here/straggler_table.py" "$LAB_READ" "$work/rec" >"$out/table.md" 2>&1
-[ -n "${LAB_READ:-}" ] && find "$work/rec" -name 'trace_rank*.json' -delete
+[ -n "${LAB_READ:-}" ] && find "$work/rec" -name 'trace_rank*.json' | grep -vE "/(${LAB_TRACES:-.^})/" | xargs -r rm
 (cd "$work/rec" && find . -name 'trace_rank*.json' | sort >"$work/traces" && find . -type f ! -name 'trace_rank*.json' | sort >"$work/records")
 tar -C "$work/rec" -cf - -T "$work/records" | xz -T0 -6 >"$out/records.tar.xz"
 # In parts: cat traces.tar.xz.* | tar -xJ
