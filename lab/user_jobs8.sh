@@ -13,12 +13,14 @@
 #          port is taken; nohost: no NCCL_HOSTID; nomps: without MPS; killN, stopN: SIGKILL, SIGSTOP for rank N while it runs;
 #          term: ended as by Slurm; stacks: SIGUSR1 (faulthandler) to all ranks 6 s before the limit; look: pyspy_rankR.txt then;
 #          afterN: 6 s after rank N is up instead
+# LAB_PROGRAM (user_job8.py), LAB_LIST (a file in place of the list below) and LAB_SET (a word) are for other sets.
 # LAB_PYTHON (python3), LAB_TORCHRUN (torchrun); LAB_DEVICE=cpu takes gloo and leaves MPS out. LAB_LIMIT replaces the limits.
 set -u
 out=$1 at_once=${2:-8} here=$(cd "$(dirname "$0")" && pwd)
 [ "$at_once" -gt 8 ] && at_once=8
 [ $# -ge 2 ] && shift 2 || shift
 only=" $* "
+program=${LAB_PROGRAM:-$here/user_job8.py}
 python=${LAB_PYTHON:-python3}
 read -r -a torchrun <<<"${LAB_TORCHRUN:-torchrun}"
 mkdir -p "$out"; out=$(cd "$out" && pwd)
@@ -69,8 +71,8 @@ record() {
   local bound=(timeout -s KILL "$limit")
   [ "${most:0:1}" = T ] && bound=(timeout -k 5 "$limit")
   rm -rf "$folder" "$scratch"; mkdir -p "$folder" "$scratch/data" "$scratch/mps"
-  cp "$here/user_job8.py" "$scratch/$script"
-  export LAB_JOB=eight-$name-$$ LAB_SCRATCH=$scratch/data LAB_KEEP=$folder CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps
+  cp "$program" "$scratch/$script"
+  export LAB_JOB=${LAB_SET:-eight}-$name-$$ LAB_SCRATCH=$scratch/data LAB_KEEP=$folder CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps
   [ "${LAB_DEVICE:-cuda}" = cpu ] || [[ $extra == *,nomps,* ]] && mps=0
   [[ $extra == *,nohost,* ]] && export LAB_ONE_HOST=1
   if [ $mps = 1 ]; then nvidia-cuda-mps-control -d; else unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY; fi
@@ -118,13 +120,9 @@ record() {
   rm -rf "$scratch"
   echo "$name done $((SECONDS - begin)) s exit $code"
 }
-# The longest first.
-while read -r name script ranks way with most extra; do
-  [ -z "$name" ] && continue
-  [ "$only" != "  " ] && [[ $only != *" $name "* ]] && continue
-  while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do sleep 0.3; done
-  record "$name" "$script" "$ranks" "$way" "$with" "$most" "$extra" </dev/null &
-done <<'LIST'
+list() {
+  if [ -n "${LAB_LIST:-}" ]; then cat "$LAB_LIST"; return; fi
+  cat <<'LIST'
 06 simulate.py 4 srun none 75 term
 17 train_curve.py 3 run none 75 -
 27 train_lm.py 4 run none 75 kill2
@@ -186,4 +184,12 @@ done <<'LIST'
 57 train_ocr.py 3 tee none 60 -
 60 train_tok.py 3 tee none 60 -
 LIST
+}
+# The longest first.
+while read -r name script ranks way with most extra; do
+  [ -z "$name" ] && continue
+  [ "$only" != "  " ] && [[ $only != *" $name "* ]] && continue
+  while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do sleep 0.3; done
+  record "$name" "$script" "$ranks" "$way" "$with" "$most" "$extra" </dev/null &
+done < <(list)
 wait
