@@ -1069,12 +1069,14 @@ def evicted():
 def too_fast():
     device = setup(15)
     model = wrap(mlp(32, 64, 32).to(device))
-    optimizer = torch.optim.SGD(model.parameters(), lr=5.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    warm_up = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.25 ** step)
     for step in range(60):
         x = torch.randn(16, 32, device=device)
         value = train_step(model, optimizer, x, x * 3)
+        warm_up.step()
         if R == 0 and step % 2 == 0:
-            say(f"Epoch 0:  {100 * step // 60:2d}%|{'█' * (step // 6):10s}| {step}/60 [00:{step // 10:02d}<00:{6 - step // 10:02d}, 9.71it/s, v_num=3, train_loss={value:.3g}]")
+            say(f"Epoch 0:  {100 * step // 60:2d}%|{'█' * (step // 6):10s}| {step}/60 [00:{step // 10:02d}<00:{6 - step // 10:02d}, 9.71it/s, v_num=3, train_loss={value:.3g}, lr={warm_up.get_last_lr()[0]:.2e}]")
     cleanup()
     if R == 0:
         say("`Trainer.fit` stopped: `max_epochs=1` reached.")
