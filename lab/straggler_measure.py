@@ -35,7 +35,7 @@ from straggler_job import OUT, RANK, WORLD, base_ms, keep_records, mean, parse, 
 DELAYS = ("none", "host", "spread", "gpu", "loader", "sometimes", "bursts", "gc")
 CPU = os.environ.get("LAB_DEVICE") == "cpu"
 DEVICE = torch.device("cpu") if CPU else torch.device("cuda", 0)
-WARMUP = 12
+WARMUP = 24  # the first dozen steps are slower by some milliseconds in some loops
 WAIT, GET_READY = 2, 4  # steps before the profiler starts, and that it needs to start
 PAIRS_MIN, PAIRS_MAX, COMPARE_MS = 2 if CPU else 4, 8, 9000  # of blocks with and without the delay, and about how long they take together
 
@@ -91,7 +91,7 @@ def burn(ms):
 
 class Products:
     """Matrix products that take a given time on this rank's GPU, as many in each layer; how many is found out in warm-up steps."""
-    TUNED = range(2, WARMUP - 2)  # the steps that are timed for it
+    TUNED = range(2, 12)  # the steps that are timed for it
 
     def __init__(self, calls):
         self.matrix, self.result = torch.randn(1024, 1024, device=DEVICE), torch.empty(1024, 1024, device=DEVICE)
@@ -216,7 +216,7 @@ def leave_with_others():
 
 def main(make_job, make_batches):
     wait_at_gate()
-    faulthandler.dump_traceback_later(200 if CPU else 65, exit=True)  # says where it hangs, and gives the GPU to the next job
+    faulthandler.dump_traceback_later(200 if CPU else 110, exit=True)  # says where it hangs, and gives the GPU to the next job
     try:
         measure(make_job, make_batches)
     except BaseException:

@@ -69,7 +69,7 @@ launch() { # NAME LOOP DELAY PERCENT RANK [PROGRAM]: the ranks load PyTorch and 
   export MASTER_PORT=$((20000 + RANDOM % 20000)) LAB_OUT=$folder LAB_GATE=$work/gate/$1 LAB_BASE=$work/rec/healthy_$2/step_rank0.json
   started=()
   for rank in 0 1 2 3; do
-    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 90 nice -n 19 python3 "$here/${6:-$program}" --loop "$2" --delay "$3" --percent "$4" \
+    RANK=$rank NCCL_HOSTID=node$rank timeout -s KILL 120 nice -n 19 python3 "$here/${6:-$program}" --loop "$2" --delay "$3" --percent "$4" \
       --rank "$5" >"$folder/stdout_rank$rank.log" 2>&1 &
     started+=($!)
   done

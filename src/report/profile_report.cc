@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/timing/one_by_one.h"
 #include "analysis/timing/pace.h"
 #include "analysis/timing/rank_pace.h"
 #include "analysis/timing/statistics.h"
@@ -242,7 +243,9 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
     double mean() const { return busy / static_cast<double>(ranks.size()); }
   };
   std::map<int64_t, std::map<GroupIndex, Sum>> steps;
-  for (const CollectiveRound& round : rounds) {
+  std::vector<CollectiveRound> fitting;
+  if (!FitOneByOne(rounds)) fitting = RunOneByOne(rounds);
+  for (const CollectiveRound& round : fitting.empty() ? rounds : fitting) {
     if (round.step < 0) continue;
     Sum& sum = steps[round.step][round.group];
     for (const RoundMember& member : round.members) {

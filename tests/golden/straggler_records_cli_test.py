@@ -20,7 +20,9 @@ WORTH = 0.04  # of the step: what must be found
 MAY_BE_MISSED = {"tenth/lm_fsdp_gpu_40", "fifteenth/lm_loader_25", "sixteenth/lm_fsdp_gpu_40"}
 # The others hide much of these delays, and the replay does not see by what: the ranks share one GPU, so the others compute faster
 # while one of them does nothing.
-MAY_BE_FAR = {"fourteenth/accum_gpu_60", "sixteenth/accum_spread_20"}
+# In flight records alone an operation's start is not known, nor what the GPU did before it: the last one takes the hosts for what
+# hides the delay, where they wait for the GPU.
+MAY_BE_FAR = {"fourteenth/accum_gpu_60", "sixteenth/accum_spread_20", "nineteenth/lm_fsdp_gpu_50"}
 
 
 def stragglers(name):
@@ -61,7 +63,7 @@ class RecordedDelays(unittest.TestCase):
             off = abs(self.found[name][0]["cost"] - measured)
             near += off <= max(0.2 * measured, 2 * error)
             far += off > 0.5 * measured + 2 * error and name not in MAY_BE_FAR
-        self.assertGreaterEqual(near, 59)
+        self.assertGreaterEqual(near, 76)
         self.assertEqual(far, 0)
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Pace {
   std::vector<double> shared_ns;
   std::vector<uint32_t> peers;       // by rank: those of one number are compared with each other
   std::vector<size_t> rounds, last;  // by rank: operations it was in; of these, those that it came last to
+  // Ranks that are late by less than the others waited, in sum: these waited for one lateness again and again.
+  std::set<Rank> counted_again;
   size_t operations = 0;
 
   size_t steps() const { return step_ns.size(); }

@@ -316,5 +316,43 @@ TEST(PaceDecision, HalfAMillisecondOfAShortStepIsWhatHostsDifferBy) {
   EXPECT_EQ(named(1.0), 1u);
 }
 
+// Rank 3 stalls now and then. Rank 2 shares operations with it that the others do not: where the stall lies across the
+// end of a step, rank 2 has waited in the step before, and the others wait in the next one for both of them.
+TEST(PaceDecision, WhoWaitedForTheStallInTheStepBeforeDoesNotStallBesideIt) {
+  const auto found = [](double waited_before) {
+    const auto late = [&](int32_t rank, size_t s) {
+      const double noise = 0.1 * static_cast<double>((s * 7 + static_cast<size_t>(rank) * 3) % 5);
+      if (s % 5 == 2) return rank == 3 ? 40.0 : rank == 2 ? 30.0 : -20.0;
+      return rank == 2 && s % 5 == 1 ? -waited_before : noise;
+    };
+    const Pace pace = MakePace(PaceSource::flight_records, 60, late,
+                               [](size_t s) { return 40 + 0.1 * static_cast<double>(s % 3) + (s % 5 == 2 ? 40 : 0); });
+    return DecideStragglers({{pace}}).stragglers;
+  };
+  EXPECT_TRUE(found(0).empty());
+  const std::vector<Straggler> both = found(60);
+  ASSERT_EQ(both.size(), 1u);
+  EXPECT_EQ(both[0].rank.value, 3);
+  EXPECT_NEAR(both[0].cost, 12 * 40 / (60 * 40.0 + 12 * 40), 0.01);
+}
+
+// By few steps alone nobody would be named; a cost needs no proof of its own.
+TEST(PaceDecision, TheCostOfWhoIsKnownNeedsNotBeBeyondChance) {
+  const auto late = [](int32_t rank, size_t s) {
+    const double noise = static_cast<double>((s * 7 + static_cast<size_t>(rank) * 5) % 11) - 5;
+    return rank == 1 ? 1.5 + noise : 0.5 * noise;
+  };
+  const Pace pace =
+      MakePace(PaceSource::flight_records, 22, late, [](size_t s) { return 20 + 0.1 * static_cast<double>(s % 3); });
+  ASSERT_TRUE(DecideStragglers({{pace}}).stragglers.empty());
+  const std::vector<Straggler> known = {{.rank = {1}}};
+  const StragglerReport report = EstimateCosts({{pace}}, known);
+  ASSERT_EQ(report.stragglers.size(), 1u);
+  EXPECT_EQ(report.stragglers[0].rank.value, 1);
+  EXPECT_NEAR(report.stragglers[0].cost, 1.5 / 20, 0.02);
+  const std::vector<Straggler> absent = {{.rank = {7}}};
+  EXPECT_TRUE(EstimateCosts({{pace}}, absent).stragglers.empty());
+}
+
 }  // namespace
 }  // namespace tacet

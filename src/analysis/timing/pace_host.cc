@@ -10,8 +10,8 @@ namespace {
 
 // Of a rank's lateness its host's must explain so much, operation by operation, before it limits the sum.
 constexpr double kByHost = 0.8;
-// Where both measures agree but for noise, nothing was counted more than once.
-constexpr double kCountedAgain = 1.5;
+// Where both measures agree but for noise, nothing was counted more than once: over all steps, and in one.
+constexpr double kCountedAgain = 1.15, kCountedAgainInStep = 1.5;
 
 struct HostLag {
   double most = 0;            // how much later than the median host it issued the operation that it was latest with
@@ -80,8 +80,13 @@ void LimitByHostLag(const std::vector<CollectiveRound>& rounds, const std::map<i
         cells.back().second = std::max(cells.back().second, MostOf(lags, pace.ranks[r], beside));
     }
     if (late <= 0 || told < kByHost * late) continue;
+    double counted = 0, lagged = 0;
+    for (const auto& [cell, lag] : cells) counted += std::max(0.0, *cell), lagged += lag;
+    const bool again = counted > kCountedAgain * lagged;
+    if (again) pace.counted_again.insert(pace.ranks[r]);
+    const double most = again ? 1 : kCountedAgainInStep;
     for (const auto& [cell, lag] : cells)
-      if (*cell > kCountedAgain * lag) *cell = lag;
+      if (*cell > most * lag) *cell = lag;
   }
 }
 

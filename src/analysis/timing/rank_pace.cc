@@ -32,8 +32,7 @@ constexpr double kHiccups = 0.01, kHiccupSize = 0.25;
 // row in healthy FSDP jobs, by up to 23 ms. Stalls in adjacent steps are one event, but for those of nearly a step or
 // of more than that.
 constexpr double kEachCounts = 0.75, kEachCountsNs = 25'000'000;
-// In thirds of fewer steps than these chance says too much.
-constexpr size_t kStepsToDivide = 24;
+constexpr size_t kStepsToDivide = 24;  // in thirds of fewer steps chance says too much
 
 // Which third of a record a step is in.
 size_t ThirdOf(size_t step, size_t steps) { return std::min<size_t>(2, step * 3 / std::max<size_t>(1, steps)); }
@@ -141,6 +140,7 @@ class Summary {
     one.rounds = pace_.rounds[series.row];
     one.last = pace_.last[series.row];
     one.steps = series.shares.size();
+    one.counted_again = pace_.counted_again.contains(one.rank);
     double length = 0;
     for (size_t i = 0; i < one.steps; ++i) {
       const double ns = series.shares[i] * out_.step_ns;
@@ -185,14 +185,28 @@ class Summary {
     return std::isnan(shared) ? series.shares[k] : std::min(series.shares[k], shared);
   }
 
-  // The largest share of the others in each step, of all ranks where there is no such row. Of two ranks one is as much
-  // too early as the other is late.
-  double LatestOther(size_t step, size_t row) const {
+  double Latest(size_t step) const {
+    double latest = 0;
+    for (size_t r = 0; r < pace_.ranks.size(); ++r) latest = std::fmax(latest, pace_.late(r, step));
+    return latest;
+  }
+
+  // As far as a rank was late by itself: where the pause of one rank lies across the end of a step, those that share
+  // operations with it have waited for it in one of the two steps, and are late by that in the other.
+  double LateByItself(size_t row, size_t step) const {
+    const double late = pace_.late(row, step);
+    double waited = 0;
+    for (const size_t beside : {step - 1, step + 1})
+      if (beside < pace_.steps() && pace_.late(row, beside) < 0) waited = std::max(waited, -pace_.late(row, beside));
+    return late > 0 ? std::max(0.0, late - waited) : late;
+  }
+
+  // The largest share of its peers in a step. Of two ranks one is as much too early as the other is late.
+  double LatestPeer(size_t step, size_t row) const {
     double latest = -1e9;
     for (const Series& one : all_)
-      if (one.row != row && (row >= pace_.peers.size() || pace_.peers[one.row] == pace_.peers[row]) &&
-          !std::isnan(pace_.late(one.row, step)))
-        latest = std::max(latest, pace_.late(one.row, step) / out_.step_ns);
+      if (one.row != row && pace_.peers[one.row] == pace_.peers[row] && !std::isnan(pace_.late(one.row, step)))
+        latest = std::max(latest, LateByItself(one.row, step) / out_.step_ns);
     return latest > -1e9 ? latest : 0;
   }
 
@@ -212,13 +226,11 @@ class Summary {
     return longer;
   }
 
-  // The job paused in this step or in one beside it, and not for a rank that was late there: to save, or for a profiler
-  // that writes its trace. Who takes longest for that says nothing.
+  // The job paused here, and not for a rank that was late: to save, or for a profiler. Who takes longest says nothing.
   bool IsAroundPause(size_t step) const {
     for (size_t s = step > 0 ? step - 1 : 0; s < std::min(step + 2, pace_.steps()); ++s) {
       if (pace_.step_ns[s] < kPauseOfJob * out_.step_ns) continue;
-      const double latest = LatestOther(s, pace_.ranks.size()) * out_.step_ns;
-      if (latest < (pace_.step_ns[s] - out_.step_ns) / 2) return true;
+      if (Latest(s) < (pace_.step_ns[s] - out_.step_ns) / 2) return true;
     }
     return false;
   }
@@ -228,7 +240,11 @@ class Summary {
     constexpr double kNowAndThen = 0.95;
     std::vector<double> out;
     out.reserve(all_.size());
-    for (const Series& one : all_) out.push_back(std::max(0.0, Quantile(one.shares, kNowAndThen)));
+    for (const Series& one : all_) {
+      std::vector<double> own;
+      for (const size_t step : one.steps) own.push_back(LateByItself(one.row, step) / out_.step_ns);
+      out.push_back(std::max(0.0, Quantile(std::move(own), kNowAndThen)));
+    }
     return out;
   }
 
@@ -279,7 +295,7 @@ class Summary {
       for (size_t k = 0; k < all_[i].shares.size(); ++k) {
         const double share = StallOf(all_[i], k);
         const double step_ns = pace_.step_ns[all_[i].steps[k]];
-        const double other = share < least ? 0 : LatestOther(all_[i].steps[k], all_[i].row);
+        const double other = share < least ? 0 : LatestPeer(all_[i].steps[k], all_[i].row);
         const bool stalls = share >= least && share >= kAlone * other;
         if (stalls || step_ns < kPauseOfJob * out_.step_ns) length += step_ns;
         if (!stalls) continue;

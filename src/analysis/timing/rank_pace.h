@@ -37,6 +37,7 @@ struct RankPace {
   double least_third = 0;  // the median of that third of a long record in which it is least; of a short one the median
   // Of a pipeline: what its peers wait for it in the operations that they share, as mean and error; NaN elsewhere.
   double shared = std::numeric_limits<double>::quiet_NaN(), shared_error = 0;
+  bool counted_again = false;  // Pace's
   Stalls stalls;
 };
 

@@ -62,7 +62,8 @@ struct Joint {
   size_t steps = 0;
   uint32_t peers = 0;
   bool traced = false;
-  bool throughout = true;  // in every part of the records, not in one alone
+  bool throughout = true;      // in every part of the records, not in one alone
+  bool counted_again = false;  // in one of the records
   double shared = std::numeric_limits<double>::quiet_NaN(), shared_error = 0;  // RankPace's, of the first that has it
   double z() const { return error > 0 ? mean / error : 0; }
 };
@@ -80,6 +81,7 @@ Joint Join(Rank rank, const std::vector<const RankPace*>& records) {
     out.traced |= one->source == PaceSource::traces;
     if (std::isnan(out.shared)) out.shared = one->shared, out.shared_error = one->shared_error;
     out.throughout &= one->least_third >= kOrdinary * one->mean;
+    out.counted_again |= one->counted_again;
   }
   out.mean /= weights;
   out.median /= weights;
@@ -97,19 +99,46 @@ class Decision {
   StragglerReport Run() {
     if (records_.empty()) return {};
     FillTable();
-    std::map<Rank, std::vector<const RankPace*>> by_rank;
-    for (const PaceSummary& record : records_)
-      for (const RankPace& one : record.ranks)
-        if (CanTell(one)) by_rank[one.rank].push_back(&one);
-    for (const auto& [rank, list] : by_rank) joint_.push_back(Join(rank, list));
-    std::stable_sort(joint_.begin(), joint_.end(), [](const Joint& a, const Joint& b) { return a.mean > b.mean; });
+    JoinRecords();
     AddPersistent();
     for (const PaceSummary& record : records_) AddIntermittent(record);
     AddCosts(report_);
     return std::move(report_);
   }
 
+  // The costs of ranks that are known to be late.
+  StragglerReport Estimate(std::span<const Straggler> known) {
+    if (records_.empty()) return {};
+    FillTable();
+    JoinRecords();
+    const auto is_known = [&](Rank rank) {
+      return std::any_of(known.begin(), known.end(), [&](const Straggler& one) { return one.rank == rank; });
+    };
+    std::stable_partition(joint_.begin(), joint_.end(), [&](const Joint& one) { return is_known(one.rank); });
+    const auto named = static_cast<size_t>(
+        std::count_if(joint_.begin(), joint_.end(), [&](const Joint& one) { return is_known(one.rank); }));
+    for (const Straggler& one : known) {
+      if (one.pattern == StragglerPattern::intermittent) {
+        EstimateStalls(one.rank);
+        continue;
+      }
+      for (size_t i = 0; i < named; ++i)
+        if (joint_[i].rank == one.rank) report_.stragglers.push_back(Persistent(joint_[i], named));
+    }
+    AddCosts(report_);
+    return std::move(report_);
+  }
+
  private:
+  void JoinRecords() {
+    std::map<Rank, std::vector<const RankPace*>> by_rank;
+    for (const PaceSummary& record : records_)
+      for (const RankPace& one : record.ranks)
+        if (CanTell(one)) by_rank[one.rank].push_back(&one);
+    for (const auto& [rank, list] : by_rank) joint_.push_back(Join(rank, list));
+    std::stable_sort(joint_.begin(), joint_.end(), [](const Joint& a, const Joint& b) { return a.mean > b.mean; });
+  }
+
   // The table shows one record: that which sees most of what a rank does.
   void FillTable() {
     const PaceSummary& first = records_.front();
@@ -203,23 +232,34 @@ class Decision {
         if (std::max(one.mean, cost) >= kGreatLateness && !IsLaterInNearlyEveryStep(one, named)) continue;
         if (IsWithinHostSpread(cost, cost * StepNs(), one.mean * StepNs(), one.traced)) continue;
       }
-      Straggler found{
-          .rank = one.rank, .share = one.mean, .steps = one.steps, .cost = std::min(1.0, cost), .z = one.z()};
-      found.late_ns = std::llround(one.mean * StepNs());
+      Straggler found = Persistent(one, named);
       found.place = std::move(place);
-      const double reach = TailPointOfT(0.05, one.freedom) * one.error;
-      if (!std::isnan(one.shared)) {
-        const double waited = one.shared - PaceOfTheOthers(named, one.peers, &Joint::shared, &Joint::shared_error);
-        found.cost = std::clamp(waited, 0.0, found.cost);
-      }
-      found.low = std::max(0.0, found.cost - reach);
-      found.high = std::min(1.0, found.cost + reach);
       found.trust = one.steps < kFewSteps                        ? Trust::possible
                     : one.z() >= 2 * needed && cost >= 2 * least ? Trust::certain
                                                                  : Trust::likely;
-      TakeFiguresOfTheTable(found);
       report_.stragglers.push_back(found);
     }
+  }
+
+  // What a rank that is always late costs, where so many are.
+  Straggler Persistent(const Joint& one, size_t named) const {
+    const double others = PaceOfTheOthers(named, one.peers, &Joint::mean, &Joint::error);
+    Straggler found{.rank = one.rank,
+                    .share = one.mean,
+                    .steps = one.steps,
+                    .cost = std::clamp(one.mean - others, 0.0, 1.0),
+                    .z = one.z()};
+    found.late_ns = std::llround(one.mean * StepNs());
+    found.counted_again = one.counted_again;
+    const double reach = TailPointOfT(0.05, one.freedom) * one.error;
+    if (!std::isnan(one.shared)) {
+      const double waited = one.shared - PaceOfTheOthers(named, one.peers, &Joint::shared, &Joint::shared_error);
+      found.cost = std::clamp(waited, 0.0, found.cost);
+    }
+    found.low = std::max(0.0, found.cost - reach);
+    found.high = std::min(1.0, found.cost + reach);
+    TakeFiguresOfTheTable(found);
+    return found;
   }
 
   // What is said of a rank is what the table shows of it.
@@ -244,6 +284,32 @@ class Decision {
     return false;
   }
 
+  // What the stalls of a rank cost.
+  static Straggler Intermittent(const PaceSummary& record, const RankPace& one) {
+    Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};
+    found.late_ns = std::llround(one.stalls.mean_ns);
+    found.late_steps = one.stalls.count;
+    found.steps = one.steps;
+    found.counted_in = Name(record.source);
+    found.cost = std::min(1.0, one.stalls.cost);
+    // So many stalls could as well have been more or fewer: a count's error is its root.
+    const double relative = 1.96 / std::sqrt(static_cast<double>(one.stalls.count));
+    found.low = std::max(0.0, found.cost * (1 - relative));
+    found.high = std::min(1.0, found.cost * (1 + relative));
+    found.z = one.stalls.z;
+    return found;
+  }
+
+  // By the first record that has enough of them.
+  void EstimateStalls(Rank rank) {
+    for (const PaceSummary& record : records_)
+      for (const RankPace& one : record.ranks) {
+        if (one.rank != rank || one.stalls.count < LeastStalls(one)) continue;
+        report_.stragglers.push_back(Intermittent(record, one));
+        return;
+      }
+  }
+
   void AddIntermittent(const PaceSummary& record) {
     for (const RankPace& one : record.ranks) {
       const auto known = std::find_if(report_.stragglers.begin(), report_.stragglers.end(),
@@ -257,18 +323,8 @@ class Decision {
       if (one.stalls.usual < kStandsOut * one.stalls.beside) continue;
       // In most steps is always, rather: that has been decided.
       if (one.stalls.count * 2 > one.steps && one.stalls.mean_ns < kMuchNs) continue;
-      Straggler found{.rank = one.rank, .pattern = StragglerPattern::intermittent, .share = one.share};
-      found.late_ns = std::llround(one.stalls.mean_ns);
-      found.late_steps = one.stalls.count;
-      found.steps = one.steps;
-      found.counted_in = Name(record.source);
-      found.cost = std::min(1.0, one.stalls.cost);
-      // So many stalls could as well have been more or fewer: a count's error is its root.
-      const double relative = 1.96 / std::sqrt(static_cast<double>(one.stalls.count));
-      found.low = std::max(0.0, found.cost * (1 - relative));
-      found.high = std::min(1.0, found.cost * (1 + relative));
+      Straggler found = Intermittent(record, one);
       if (!traced && one.stalls.usual < kGreatStall && found.low < kSureCost) continue;
-      found.z = one.stalls.z;
       found.trust =
           one.stalls.chance < Limits::kFalseAlarms / 10 && one.stalls.count >= 3 ? Trust::certain : Trust::likely;
       if (known == report_.stragglers.end()) {
@@ -312,6 +368,10 @@ void AddCosts(StragglerReport& report) {
 
 StragglerReport DecideStragglers(std::span<const Pace> paces, std::span<const Timeline> timelines) {
   return Decision(paces, timelines).Run();
+}
+
+StragglerReport EstimateCosts(std::span<const Pace> paces, std::span<const Straggler> known) {
+  return Decision(paces, {}).Estimate(known);
 }
 
 }  // namespace tacet

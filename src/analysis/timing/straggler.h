@@ -61,6 +61,7 @@ struct Straggler {
   size_t late_steps = 0, steps = 0;
   double explained = 0;              // how much of the lateness the origin accounts for, 0..1
   int32_t dp_rank = -1, stage = -1;  // of a pipeline timeline, which knows workers by their place
+  bool counted_again = false;        // the others waited for one lateness several times: Pace::counted_again
   bool among_stages = false;         // stages of a pipeline were compared: nobody does the same work
   double cost = 0;           // share of the step that everybody would gain if it kept pace with the next-slowest rank
   double low = 0, high = 0;  // interval of the cost, at 95 %
@@ -90,6 +91,10 @@ struct StragglerReport {
 // or when it stalls more often than ranks of this job and of healthy machines do, at that cost.
 // `timelines` are those that a pace of traces was measured in.
 StragglerReport DecideStragglers(std::span<const Pace> paces, std::span<const Timeline> timelines = {});
+
+// What ranks that are known to be late cost by these records, in which they need not be late by more than chance: a
+// cost is as well known when it is small. Those that the records do not hold are left out.
+StragglerReport EstimateCosts(std::span<const Pace> paces, std::span<const Straggler> known);
 
 // Hosts that issue hundreds of kernels per step differ by up to a millisecond in that, rank by rank and run by run, on
 // a machine that has nothing wrong with it: less than this must be a larger share of the step. In steps of 3 ms, all of

@@ -38,8 +38,8 @@ void Bound(const ReplayedGain& replay, Straggler& one) {
   // hides too much: half of what it hides counts.
   if (replay.several_groups) most = std::max(most, (most + one.cost) / 2);
   // The replay errs by up to a quarter, mostly downwards: where it gains nearly as much as the others waited, nothing
-  // shows that any of it was hidden.
-  if (told < 1 && most < one.cost)
+  // shows that any of it was hidden. A wait that was counted again and cut to the host's lag is no measure of that.
+  if (told < 1 && most < one.cost && !one.counted_again)
     most += std::clamp((told - kHides) / (kHidesNothing - kHides), 0.0, 1.0) * (one.cost - most);
   const double cost = std::clamp(one.cost, least, most);
   if (cost == one.cost) return;
@@ -58,7 +58,7 @@ void StateShares(int64_t step_ns, StragglerReport& report) {
   for (RankLateness& one : report.ranks) one.share = share(one.mean_ns);
 }
 
-void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report) {
+void LimitCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report) {
   for (Straggler& one : report.stragglers) {
     if (one.pattern == StragglerPattern::intermittent) continue;  // steps with and without a stall tell what it costs
     for (const std::vector<CollectiveRound>* rounds : records) {
@@ -73,6 +73,11 @@ void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, St
       break;
     }
   }
+  AddCosts(report);
+}
+
+void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report) {
+  LimitCosts(records, report);
   std::erase_if(report.stragglers, [&](const Straggler& one) {
     if (one.pattern == StragglerPattern::intermittent) return false;
     const double late = static_cast<double>(one.late_ns) / static_cast<double>(std::max<int64_t>(1, report.step_ns));

@@ -14,6 +14,9 @@ namespace tacet {
 // where it is always late, less. Who is late by little that costs next to nothing is not worth a word and is dropped.
 void BoundCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report);
 
+// The same without dropping anybody.
+void LimitCosts(std::span<const std::vector<CollectiveRound>* const> records, StragglerReport& report);
+
 // Tells lateness as shares of this step.
 void StateShares(int64_t step_ns, StragglerReport& report);
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/timing/issue_rounds.h"
+#include "analysis/timing/one_by_one.h"
 #include "analysis/timing/pace_replay.h"
 #include "analysis/timing/pipeline.h"
 #include "analysis/timing/slow_stage.h"
@@ -107,8 +108,10 @@ struct MeasuredView {
 };
 
 Pace PaceOf(const MeasuredView& view) {
-  return view.by_issue ? MeasurePaceOfIssues(view.rounds, view.source)
-                       : MeasurePace(view.rounds, view.source, view.transfers);
+  if (view.by_issue) return MeasurePaceOfIssues(view.rounds, view.source);
+  if (view.source != PaceSource::flight_records || FitOneByOne(view.rounds))
+    return MeasurePace(view.rounds, view.source, view.transfers);
+  return MeasurePace(RunOneByOne(view.rounds), view.source, view.transfers);
 }
 
 std::vector<Measurement> MeasurementsOf(const Incident& incident, PaceSource source) {
@@ -132,30 +135,6 @@ std::vector<MeasuredView> ViewMeasurements(const Incident& incident) {
 bool HasSteadySteps(const Pace& pace) {
   constexpr double kSteady = 0.6;
   return RobustDeviation(pace.step_ns) <= kSteady * Median(pace.step_ns);
-}
-
-// Operations of a communicator run one after the other on a rank. Lengths that do not fit between the first start and
-// the last end were noticed late, and say nothing about who waited.
-bool FitOneByOne(const std::vector<CollectiveRound>& rounds) {
-  struct Span {
-    double begin = 1e300, end = -1e300, sum = 0;  // times may be beyond all bounds
-  };
-  std::map<std::pair<GroupIndex, Rank>, Span> spans;
-  for (const CollectiveRound& round : rounds) {
-    for (const RoundMember& m : round.members) {
-      const int64_t began = m.start_ns != kNoTime ? m.start_ns : m.enter_ns;
-      if (began == kNoTime || m.duration_ns < 0 || m.enter_is_estimate) continue;
-      const auto begin = static_cast<double>(began), length = static_cast<double>(m.duration_ns);
-      Span& span = spans[{round.group, m.rank}];
-      span.begin = std::min(span.begin, begin);
-      span.end = std::max(span.end, begin + length);
-      span.sum += length;
-    }
-  }
-  return std::all_of(spans.begin(), spans.end(), [](const auto& one) {
-    constexpr double kSlack = 1.1;
-    return one.second.sum <= kSlack * (one.second.end - one.second.begin);
-  });
 }
 
 // Lateness as a share of the step: of traces the one that `tacet profile` tells; records without a trace have the
@@ -235,13 +214,17 @@ std::vector<const std::vector<CollectiveRound>*> RecordsToReplay(const TraceView
   return out;
 }
 
+bool Tells(const MeasuredView& view, const Pace& pace) {
+  const bool tells = view.by_issue || view.source == PaceSource::flight_records || FitOneByOne(view.rounds);
+  return tells && pace.operations > 0 && HasSteadySteps(pace);
+}
+
 StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& measured) {
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
   for (const MeasuredView& view : measured) {
     Pace pace = PaceOf(view);
-    if (pace.operations > 0 && HasSteadySteps(pace) && (view.by_issue || FitOneByOne(view.rounds)))
-      paces.push_back(std::move(pace));
+    if (Tells(view, pace)) paces.push_back(std::move(pace));
   }
   StragglerReport report = DecideStragglers(paces, traces ? traces->timelines : std::span<const Timeline>());
   if (traces) ExplainFromTraces(traces->rounds, traces->timelines, report);
@@ -263,7 +246,11 @@ void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, StragglerRe
       last.push_back({view.source, std::move(rounds), view.transfers, view.by_issue});
   }
   if (last.empty()) return;
-  const StragglerReport now = Judge(nullptr, last);
+  std::vector<Pace> paces;
+  for (const MeasuredView& view : last)
+    if (Pace pace = PaceOf(view); Tells(view, pace)) paces.push_back(std::move(pace));
+  StragglerReport now = EstimateCosts(paces, report.stragglers);
+  LimitCosts(RecordsToReplay(nullptr, last), now);
   for (Straggler& one : report.stragglers)
     for (const Straggler& other : now.stragglers)
       if (other.rank == one.rank && other.pattern == one.pattern)
