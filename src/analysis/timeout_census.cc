@@ -162,10 +162,17 @@ void SetStrangersAside(const Incident& incident, TimeoutCensus& census) {
   census.unheard.erase(strangers, census.unheard.end());
 }
 
-std::string BarOf(const TimeoutCensus& census) {
-  for (const TimedOutCall& call : census.calls)
-    if (const std::string& bar = call.first->As<WatchdogTimeout>().bar; !bar.empty()) return bar;
-  return "";
+// Whoever waits itself is not waited for, whatever bar it draws.
+void FindBar(TimeoutCensus& census) {
+  for (const TimedOutCall& call : census.calls) {
+    const std::string& bar = call.first->As<WatchdogTimeout>().bar;
+    if (bar.empty()) continue;
+    census.bar_ranks = call.first->ranks;
+    std::erase_if(census.bar_ranks, [&](Rank rank) { return census.Of(rank) != nullptr; });
+    if (census.bar_ranks.empty() && !call.first->ranks.empty()) return;
+    census.bar = bar;
+    return;
+  }
 }
 
 }  // namespace
@@ -255,7 +262,7 @@ TimeoutCensus CountTimeouts(const Incident& incident) {
   SetStrangersAside(incident, census);
   census.nameless = NamelessProcesses(incident);
   FindCompleted(incident, census);
-  census.bar = BarOf(census);
+  FindBar(census);
   return census;
 }
 

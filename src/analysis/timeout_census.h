@@ -43,7 +43,8 @@ struct TimeoutCensus {
   std::vector<Subject> nameless;    // processes of the job whose lines tell no rank: each is one of the unheard
   std::vector<Rank> completed;      // by their counters they have completed the lowest of these calls
   const Event* proof_of_completed = nullptr;
-  std::string bar;                  // work that goes on in the same output meanwhile: "Tokenizing: 36%"
+  std::string bar;              // work that goes on in the same output meanwhile: "Tokenizing: 36%"
+  std::vector<Rank> bar_ranks;  // whose it is, where lines tell it (Event::ranks of a watchdog's timeout)
 
   explicit operator bool() const { return !calls.empty(); }
   const TimedOutCall* Of(Rank rank) const;

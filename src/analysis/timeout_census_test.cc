@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/testing/job_sketch.h"
 
@@ -160,6 +161,27 @@ TEST(TimeoutCensus, ALineWithoutAnOperationIsOfTheCallThatItsRankNames) {
   ASSERT_EQ(census.calls.size(), 2u);
   EXPECT_EQ(census.Of(Rank{1})->op, OpKind::all_gather);
   EXPECT_EQ(census.Of(Rank{2})->op, OpKind::all_reduce);
+}
+
+// The marks before the bars tell whose they are; who waits itself is not waited for.
+TEST(TimeoutCensus, ABarIsOfWhoeverDrawsItAndDoesNotWait) {
+  const auto owners = [](const std::vector<Rank>& drawn) {
+    JobSketch job(4);
+    for (const int32_t r : {2, 3}) {
+      Event& event = job.Say(r, EventKind::watchdog_timeout);
+      event.seq = 5;
+      event.op = OpKind::all_reduce;
+      event.ranks = drawn;
+      event.Make<WatchdogTimeout>().bar = "Map: 8%";
+    }
+    const Incident incident = job.Finish();
+    const TimeoutCensus census = CountTimeouts(incident);
+    return std::pair(census.bar, census.bar_ranks);
+  };
+  EXPECT_EQ(owners(Ranks({0})), std::pair(std::string("Map: 8%"), Ranks({0})));
+  EXPECT_EQ(owners(Ranks({0, 2})), std::pair(std::string("Map: 8%"), Ranks({0})));
+  EXPECT_EQ(owners(Ranks({2})), std::pair(std::string(), Ranks({}))) << "its own bar is no other work";
+  EXPECT_EQ(owners({}), std::pair(std::string("Map: 8%"), Ranks({}))) << "nobody is named";
 }
 
 }  // namespace

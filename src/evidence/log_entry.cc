@@ -7,6 +7,7 @@
 
 #include "base/json_reader.h"
 #include "base/text_scan.h"
+#include "evidence/wrapped_error.h"
 
 namespace tacet {
 namespace {
@@ -48,8 +49,12 @@ int64_t ParseTime(std::string_view text) {
 struct Members {
   LogEntry entry;
   bool docker = false, journal = false, line = false, message = false, stamped = false;
+  bool event = false, levelled = false;        // structlog: {"event": "text", "level": "error"}
+  bool whole_text = false, of_loguru = false;  // loguru: {"text": "...", "record": {...}}
 
-  bool IsEntry() const { return docker || journal || ((line || message) && stamped); }
+  bool IsEntry() const {
+    return docker || journal || ((line || message) && stamped) || (event && levelled) || (whole_text && of_loguru);
+  }
 
   void TakeText(std::string_view raw, size_t offset) {
     entry.text = JsonReader::Unescape(raw);
@@ -63,10 +68,16 @@ struct Members {
       line = line || key == "line" || key == "textPayload" || key == "log";
       message = message || key == "message" || key == "msg" || key == "MESSAGE";
       has_log = has_log || key == "log";
-    } else if (key == "time" || key == "timestamp" || key == "@timestamp" || key == "ts" || key == "date") {
+    } else if (key == "event" || key == "text") {
+      if (!entry.text.empty()) return;
+      TakeText(raw, offset);
+      (key == "event" ? event : whole_text) = true;
+    } else if (key == "time" || key == "timestamp" || key == "@timestamp" || key == "ts" || key == "date" ||
+               key == "asctime") {
       stamped = true;
       entry.wall_ns = ParseTime(raw);
-    } else if (key == "severity" || key == "level") {
+    } else if (key == "severity" || key == "level" || key == "levelname" || key == "log.level" || key == "lvl") {
+      levelled = true;
       stamped = true;  // a logger's record, if it has a message
     } else if (key == "__REALTIME_TIMESTAMP") {
       stamped = journal_time = true;
@@ -110,7 +121,10 @@ bool ReadObject(JsonReader& reader, std::string_view whole, Members* out) {
   bool in_payload = false;  // Google Cloud: "jsonPayload":{"message":"text"}
   for (Token token = reader.Next(); token != Token::end && token != Token::error; token = reader.Next()) {
     if (token == Token::object_end && reader.depth() < depth) return out->Settle(), true;
-    if (token == Token::object_begin) in_payload = reader.depth() == depth + 1 && key == "jsonPayload";
+    if (token == Token::object_begin) {
+      in_payload = reader.depth() == depth + 1 && key == "jsonPayload";
+      out->of_loguru = out->of_loguru || key == "record";
+    }
     if (token == Token::object_end) in_payload = false;
     if (token == Token::key) {
       key = reader.String();
@@ -127,6 +141,12 @@ bool ReadObject(JsonReader& reader, std::string_view whole, Members* out) {
     }
   }
   return false;
+}
+
+// The message is not all where the record tells an error beside it.
+void AddErrors(std::string_view json, LogEntry& entry) {
+  std::string text;
+  if (entry.store == LogEntry::Store::other && ReadWrappedError(json, &text)) entry.text = std::move(text);
 }
 
 // Walks a document of any shape. An object that is an entry is taken; any other is looked into.
@@ -162,6 +182,7 @@ class DocumentReader {
     object.Next();
     if (ReadObject(object, text_.substr(begin, kLongestObject), &members) && members.IsEntry()) {
       members.entry.offset += begin;
+      AddErrors(text_.substr(begin, object.end_offset()), members.entry);
       Keep(std::move(members.entry));
       for (const size_t depth = ahead.depth(); ahead.depth() >= depth;) {
         const Token token = ahead.Next();
@@ -210,6 +231,7 @@ bool ReadLogEntry(std::string_view json, LogEntry* entry) {
   Members members;
   if (reader.Next() != Token::object_begin || !ReadObject(reader, json, &members) || !members.IsEntry()) return false;
   *entry = std::move(members.entry);
+  AddErrors(json, *entry);
   return true;
 }
 

@@ -107,6 +107,17 @@ TEST(PastedText, JoinsWhatAMailCutBetweenWords) {
   EXPECT_EQ(Clean(mail).find('\n'), mail.size() - 1);
 }
 
+TEST(PastedText, JoinsAWatchdogsLineWhereverItWasCut) {
+  const std::string text =
+      "[default2]:[E ProcessGroupNCCL.cpp:467] [Rank 2] Watchdog caught \n"
+      "collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE, Timeout(ms)=600000) \n"
+      "ran for 600341 milliseconds before timing out.\n";
+  EXPECT_EQ(Clean(text),
+            "[default2]:[E ProcessGroupNCCL.cpp:467] [Rank 2] Watchdog caught collective operation timeout: "
+            "WorkNCCL(SeqNum=5, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600341 milliseconds before timing out."
+            "\n\n\n");
+}
+
 TEST(PastedText, LinesOfOneLengthAreNotJoined) {
   std::string log;
   for (int i = 100; i < 140; ++i)

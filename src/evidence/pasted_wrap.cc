@@ -140,6 +140,8 @@ bool EndsInsideWork(std::string_view line) {
 // PyTorch's messages that have one known middle: whatever width a page has, one that ends there goes on.
 //   [Rank 14] Watchdog caught collective operation timeout:
 //   WorkNCCL(SeqNum=2070, OpType=REDUCE, ...
+//   ... Timeout(ms)=600000)
+//   ran for 600888 milliseconds before timing out.
 //   ... Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, ...),
 //   but Rank 1 is running collective: CollectiveFingerPrint(...
 bool GoesOnInMessage(std::string_view line, std::string_view next) {
@@ -147,6 +149,9 @@ bool GoesOnInMessage(std::string_view line, std::string_view next) {
   if (EndsInsideWork(line)) return !IsEmptyLine(next) && !LooksLikeLineBegin(next) && !IsFence(next);
   next = WithoutRankLabel(next);
   if (line.ends_with("timeout) detected")) return next.starts_with("by watchdog at work");
+  if (line.ends_with("] Watchdog caught")) return next.starts_with("collective operation timeout");
+  if (next.starts_with("ran for "))
+    return Contains(line.substr(line.size() - std::min<size_t>(line.size(), 24)), "Timeout(ms)=");
   if (line.ends_with("collective operation timeout:")) return next.starts_with("Work") && Contains(next, "CL(");
   if (line.ends_with("is running collective:")) return next.starts_with("Collective") || next.starts_with("Op");
   return (next.starts_with("but Rank ") || next.starts_with(", but Rank ")) && Contains(line, "is running collective:");

@@ -12,6 +12,7 @@
 #include "evidence/log_envelope.h"
 #include "evidence/pasted_text.h"
 #include "evidence/shipper_head.h"
+#include "evidence/wrapped_error.h"
 
 namespace tacet {
 namespace {
@@ -54,7 +55,7 @@ TextLayer TakeOffHeads(std::string_view bytes, ShipperHead head, size_t most) {
 
 bool HasLayer(std::string_view prefix) {
   return FindEnvelope(prefix) != Envelope::none || FindShipperHead(prefix) != ShipperHead::none || IsCsvLog(prefix) ||
-         FindPaste(prefix) != Paste::none;
+         FindPaste(prefix) != Paste::none || HasWrappedErrors(prefix);
 }
 
 std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
@@ -69,6 +70,8 @@ std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
     return TextLayer{TakeCsvLines(bytes, most), UnpackedFrom("a table of a log store"), bytes.size() > most};
   if (bytes.size() > kMostPasted) return std::nullopt;
   const Paste paste = FindPaste(prefix);
+  if (paste == Paste::none && HasWrappedErrors(prefix))
+    return TextLayer{OpenWrappedErrors(bytes), "errors were taken out of the records that hold them", false};
   if (paste == Paste::none) return std::nullopt;
   return TextLayer{UndoPaste(bytes, paste), std::string(DescribeUndone(paste)), false};
 }

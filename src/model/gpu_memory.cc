@@ -113,6 +113,7 @@ GpuMemoryUse ReadGpuMemoryUse(std::string_view message) {
   use.tried = AmountAfter(message, "Tried to allocate ");
   if (use.tried < 0) use.tried = AmountAfter(message, "Out of memory while trying to allocate ");  // XLA
   if (use.tried < 0) use.tried = AmountAfter(message, ". Cannot allocate ");                       // Paddle
+  use.of_driver = use.tried < 0 && Contains(message, "CUDA error: out of memory");
   use.device = DeviceOf(message);
   use.total = AmountAfter(message, " has a total capacity of ");
   if (use.total < 0) use.total = AmountAfter(message, " has a total capacty of ");  // so it is written in 2.1

@@ -21,6 +21,7 @@ struct GpuMemoryUse {
   double unallocated = -1;  // reserved by PyTorch's allocator and in use by no tensor
   double allowed = -1;      // the share that the process may use (set_per_process_memory_fraction)
   bool old_form = false;    // written before PyTorch 2.1
+  bool of_driver = false;   // the driver refused it, to whatever library: no allocator tells what it asked for
   std::vector<GpuMemoryHolder> others;
 
   double OfOthers() const;

@@ -91,5 +91,11 @@ TEST(GpuMemory, ReadsWhatOtherFrameworksWereRefused) {
   EXPECT_FALSE(use.OthersFillIt());
 }
 
+TEST(GpuMemory, TheDriverTellsNoAmount) {
+  EXPECT_TRUE(ReadGpuMemoryUse("RuntimeError: CUDA error: out of memory").of_driver);
+  EXPECT_FALSE(ReadGpuMemoryUse("CUDA out of memory. Tried to allocate 2.00 GiB.").of_driver);
+  EXPECT_FALSE(ReadGpuMemoryUse("torch.OutOfMemoryError: CUDA out of memory.").of_driver);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -152,6 +152,12 @@ class LocalRankNames {
   uint32_t first_loss_ = UINT32_MAX;
 };
 
+// A number that a line has as well is not the name's alone.
+bool IsOfTheName(const Speaker& speaker, Rank named) {
+  return speaker.rank == named && speaker.rank_certainty == Certainty::assumed &&
+         (speaker.rank_clue == RankClue::not_told || speaker.rank_clue == RankClue::file_name);
+}
+
 }  // namespace
 
 void NameLocalRanks(std::vector<Fragment>& fragments) {
@@ -187,7 +193,7 @@ void ForgetLonelyNumbers(std::vector<Fragment>& fragments) {
     if (!stem || family[*stem].AreRanks()) continue;
     const auto named = RankFromPath(fragment.path);
     for (Speaker& speaker : fragment.speakers) {
-      if (!named || speaker.rank_certainty != Certainty::assumed || speaker.rank != *named) continue;
+      if (!named || !IsOfTheName(speaker, *named)) continue;
       speaker.rank = Rank{};
       speaker.rank_certainty = Certainty::none;
     }
@@ -212,7 +218,7 @@ void ShiftLocalRanks(std::vector<Fragment>& fragments) {
     const auto named = RankFromPath(fragment.path);
     if (offset <= 0 || !named) continue;
     for (Speaker& speaker : fragment.speakers) {
-      if (speaker.rank_certainty != Certainty::assumed || speaker.rank != *named) continue;
+      if (!IsOfTheName(speaker, *named)) continue;
       speaker.rank = Rank{named->value + offset};
       fragment.Note(DiagnosticSeverity::note, "local-rank",
                     "the name has a local rank: according to the other files of the folder it is rank " +

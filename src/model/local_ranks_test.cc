@@ -97,6 +97,13 @@ TEST(LonelyNumbers, ANumberAloneIsNoRank) {
   }
 }
 
+TEST(LonelyNumbers, ANumberThatAMessageTellsIsNotTheNamesAlone) {
+  auto files = NumberedPaths({"3.txt"});
+  files[0].speakers[0].rank_clue = RankClue::message;
+  ForgetLonelyNumbers(files);
+  EXPECT_EQ(files[0].speakers[0].rank, Rank{3});
+}
+
 TEST(LonelyNumbers, WordsAndTreesThatTellARankNeedNoNeighbours) {
   for (const char* path : {"rank_3.log", "rank3/stderr.log", "none_8a/attempt_0/3/stderr.log", "worker3.out",
                            "nccl_dump_3", "trace_3.json"}) {

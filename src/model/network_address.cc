@@ -64,4 +64,13 @@ std::string_view WhyOnlyLocal(std::string_view interface, std::string_view addre
                                        : "an address that other hosts may not be able to reach";
 }
 
+bool IsNoHost(std::string_view host) {
+  while (host.starts_with(' ')) host.remove_prefix(1);
+  while (host.ends_with(' ')) host.remove_suffix(1);
+  if (host.find_first_of("/\\$") != std::string_view::npos) return true;
+  for (const std::string_view unset : {"", "None", "none", "null", "nil", "NULL", "undefined", "MASTER_ADDR"})
+    if (host == unset) return true;
+  return false;
+}
+
 }  // namespace tacet

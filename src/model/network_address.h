@@ -28,4 +28,8 @@ bool IsOnlyLocal(std::string_view interface, std::string_view address);
 // "a loopback address, which only processes on the same host can reach".
 std::string_view WhyOnlyLocal(std::string_view interface, std::string_view address);
 
+// What cannot be the name or the address of a host: nothing, a path, a variable that nobody filled in ("/opt/env.sh",
+// "$MASTER_ADDR", "None"). Not "<node0>" or "***": whoever pastes a log hides names so. Without the port.
+bool IsNoHost(std::string_view host);
+
 }  // namespace tacet

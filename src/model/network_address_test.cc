@@ -49,5 +49,13 @@ TEST(NetworkAddress, AnAdapterOfTheFabricIsNotLocalWhateverItsAddress) {
   EXPECT_TRUE(IsOnlyLocal("ib0", "169.254.3.1<0>"));
 }
 
+TEST(NetworkAddress, WhatIsNoHost) {
+  for (const char* value : {"", " ", "/opt/env.sh", "$MASTER_ADDR", "${HOST}", "None", "tcp://10.0.0.1"})
+    EXPECT_TRUE(IsNoHost(value)) << value;
+  for (const char* value :
+       {"node0", "10.0.0.1", "trainer-0.trainers.ml.svc", "fe80::1%eth0", "<node0>", "***", "gpu_07"})
+    EXPECT_FALSE(IsNoHost(value)) << value;
+}
+
 }  // namespace
 }  // namespace tacet

@@ -123,11 +123,12 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::cuda_error || event.kind == EventKind::ddp_unused_parameters)
       better.insert(event.source.line);
-  for (const Event& event : facts.incident.events) {
-    if (event.kind != EventKind::exception || event.rank.known() || IsConsequence(event) ||
-        IsHostMemoryShortage(event) || IsKilledLoaderWorker(event) || SaysThatItStops(event) ||
-        better.contains(event.source.line) || event.Means(Meaning::calls_differ))
+  for (const Event& first : facts.incident.events) {
+    if (first.kind != EventKind::exception || first.rank.known() || IsConsequence(first) ||
+        IsHostMemoryShortage(first) || IsKilledLoaderWorker(first) || SaysThatItStops(first) ||
+        better.contains(first.source.line) || first.Means(Meaning::calls_differ))
       continue;
+    const Event& event = ReasonOf(facts, first);
     Finding finding;
     finding.cause = "application-exception";
     finding.status = Status::crash;

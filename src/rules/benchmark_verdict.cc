@@ -145,8 +145,18 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
                        (run.ranks == 1 ? "1 rank" : std::to_string(run.ranks) + " ranks") + " instead of one run of " +
                        std::to_string(run.separate_runs * std::max(run.ranks, 1)) +
                        " ranks: nothing was sent between the processes";
+    // The list of devices is missing: the rows alone show it.
+    const bool by_rows = run.ranks < 1;
+    if (by_rows)
+      finding.headline =
+          "two runs of the benchmark wrote to one output at the same time, so that every size appears twice; "
+          "most likely each process ran the benchmark alone, and the figures are not those of all ranks "
+          "together";
+    if (by_rows) finding.confidence = Confidence::possible;
+    if (by_rows) finding.evidence.push_back({run.source, "", "the table whose sizes are printed twice"});
     finding.explanation =
-        "Each process calls itself rank 0. The tests take their rank and the number of ranks from MPI; built without "
+        std::string(by_rows ? "" : "Each process calls itself rank 0. ") +
+        "The tests take their rank and the number of ranks from MPI; built without "
         "MPI, or against a different MPI than the launcher's, every process starts a run of its own." +
         std::string(run.ranks == 1 ? " With 1 rank the bus bandwidth is 0 by definition, and the other figures only "
                                      "measure a copy within one GPU."

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/gpu_memory_words.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
+#include <string>
 
 namespace tacet {
 namespace {
@@ -10,6 +13,26 @@ std::string Gib(double gib) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", gib);
   return text;
+}
+
+// "75.45 GiB"; what GiB would round to little or nothing in MiB.
+std::string Amount(double gib) {
+  constexpr double kLeast = 0.1;
+  if (gib >= kLeast || gib <= 0) return Gib(gib) + " GiB";
+  return Gib(gib * 1024) + " MiB";
+}
+
+// "2.06 MiB of 79.19 GiB", "13.17 of 139.80 GiB"
+std::string PartOf(double part, double whole) {
+  const std::string all = Amount(whole), some = Amount(part);
+  return (some.ends_with(" GiB") && all.ends_with(" GiB") ? Gib(part) : some) + " of " + all;
+}
+
+// Each holds little more than CUDA itself takes: most likely other ranks that touched this GPU.
+bool AreContexts(const GpuMemoryUse& use) {
+  constexpr double kContext = 1.5;  // GiB: what a process takes that only initialized CUDA, NCCL's buffers included
+  return use.others.size() >= 2 && std::all_of(use.others.begin(), use.others.end(),
+                                               [](const GpuMemoryHolder& one) { return one.gib < kContext; });
 }
 
 // "process 51833", "processes 51833 and 2 others"
@@ -112,12 +135,16 @@ std::string OwnLimitWords(const GpuMemoryUse& use) {
 
 std::string MemoryRequestWords(const GpuMemoryUse& use) {
   if (use.tried < 0) return "";
-  return ": it asked for " + Gib(use.tried) + " GiB" +
-         (use.free >= 0 ? " where " + Gib(use.free) +
-                              (use.total > 0 ? " of " + Gib(use.total) + " GiB was free" : " GiB was free")
+  const size_t others = use.others.size();
+  return ": it asked for " + Amount(use.tried) +
+         (use.free >= 0 ? " where " + (use.total > 0 ? PartOf(use.free, use.total) : Amount(use.free)) + " was free"
                         : "") +
-         (use.own >= 0 ? ", and held " + Gib(use.own) + " GiB itself" : "") +
-         (use.allowed >= 0 ? " (it may use only " + Gib(use.allowed) + " GiB)" : "");
+         (use.own >= 0 ? ", and held " + Amount(use.own) + " itself" : "") +
+         (use.allowed >= 0 ? " (it may use only " + Amount(use.allowed) + ")" : "") +
+         (others == 0
+              ? ""
+              : "; " + std::to_string(others) + (others == 1 ? " other process holds " : " other processes hold ") +
+                    Amount(use.OfOthers()) + " there");
 }
 
 std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
@@ -138,13 +165,25 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
     return steps;
   }
   if (auto own = StepsOfLibrary(facts.library); !own.empty()) return own;
+  if (AreContexts(use))
+    steps.push_back("Find out what " + HolderNames(use) + " do on this GPU (nvidia-smi, ps -fp " +
+                    std::to_string(use.others.front().pid) +
+                    "): so little memory is what CUDA takes in each process that uses the GPU. If they are other ranks "
+                    "of this job, call torch.cuda.set_device(local_rank) before anything that uses CUDA, and load "
+                    "checkpoints with map_location.");
+  if (use.of_driver && !facts.server)
+    steps.push_back(std::string("See what holds the memory of the GPUs before the job starts: ") +
+                    (facts.maker == GpuMaker::amd ? "rocm-smi --showpids" : "nvidia-smi") +
+                    ". The driver refused the memory, not PyTorch's allocator: a leftover of an earlier run, another "
+                    "user's job, or all ranks of this job on one GPU (call torch.cuda.set_device(local_rank) before "
+                    "anything that uses CUDA).");
   // Each maker's allocator reads a setting of its own; Intel's has none for this.
   const std::string setting =
       std::string(facts.maker == GpuMaker::amd ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF") +
       (use.old_form ? "=max_split_size_mb:128 (expandable_segments needs PyTorch 2.1)" : "=expandable_segments:True");
   if (use.IsFragmented() && facts.maker != GpuMaker::intel)
-    steps.push_back("Set " + setting + ": " + Gib(use.unallocated) + " GiB is reserved and unused, more than the " +
-                    Gib(use.tried) + " GiB that was asked for, but not in one piece.");
+    steps.push_back("Set " + setting + ": " + Amount(use.unallocated) + " is reserved and unused, more than the " +
+                    Amount(use.tried) + " that was asked for, but not in one piece.");
   for (std::string& step : StepsByActivity(facts)) steps.push_back(std::move(step));
   const bool general = !facts.server && facts.during != Activity::saving && facts.during != Activity::loading;
   if (general && use.unallocated < 0 && facts.maker != GpuMaker::intel)

@@ -27,6 +27,14 @@ static bool IsWildcard(const std::string& address) {
   return address.starts_with("0.0.0.0") || address.starts_with("[::]") || address.starts_with("::,");
 }
 
+// "/opt/env.sh:29500": the value of a setting that is not what it should be.
+static std::string NoHostIn(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (address.empty() || colon == std::string::npos || address.starts_with('[')) return "";
+  const std::string host = address.substr(0, colon);
+  return IsNoHost(host) ? "'" + host + "'" : "";
+}
+
 // What the system answered; one who was refused reached the host.
 static ConnectProblem ProblemOf(const std::vector<const Event*>& events) {
   ConnectProblem worst = ConnectProblem::not_told;
@@ -238,6 +246,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   });
   const ConnectProblem problem = ProblemOf(events);
   const bool refused = problem == ConnectProblem::refused;
+  const std::string no_host = NoHostIn(address);
   const bool of_store = std::all_of(events.begin(), events.end(), IsOfTheStore);
   int64_t limit_ms = -1;
   for (const Event* event : events) limit_ms = std::max(limit_ms, event->As<StoreUnreachable>().timeout_ms);
@@ -246,6 +255,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                      (refused               ? "the connection is refused, so nothing listens there"
                       : IsLoopback(address) ? "nothing answers there"
                       : IsWildcard(address) ? "this is a wildcard, not the address of a host"
+                      : !no_host.empty()    ? no_host + " is not the name or the address of a host"
                       : nameless            ? "the message names no address"
                                             : FailureWords(problem, limit_ms)) +
                      (alone && !refused ? ", and no other rank reports this" : "");
@@ -258,6 +268,14 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   else if (of_store)
     finding.fix =
         problem == ConnectProblem::not_told || special ? StoreAdvice(address) : NoAnswerAdvice(address, problem);
+  if (!no_host.empty()) {
+    finding.confidence = Confidence::certain;
+    finding.fix = {
+        "Set MASTER_ADDR (--master-addr, --rdzv-endpoint, main_process_ip of Accelerate) to the name or the address of "
+        "the first node: its value here is " +
+            no_host + ", as when a variable is not set where it is used, or arguments are in the wrong order.",
+        "Print it on each node before the start: echo \"$MASTER_ADDR:$MASTER_PORT\"."};
+  }
   if (const Event* error = refused ? ErrorOfThePeer(facts, complaining, *events.front()) : nullptr) {
     finding.severity = Severity::warning;
     finding.confidence = Confidence::possible;
@@ -304,7 +322,9 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   else if (gloo)
     finding.fix = {
         address.empty() ? "Find out which hosts cannot reach each other: ping and nc -zv between all pairs of them."
-                        : "From the host that reports it: ping and nc -zv to " + address + ".",
+        : IsLoopback(address) ? "See whether the peer runs on the same host, and what its output says: it may have "
+                                "ended. A peer on another host cannot be reached at a loopback address."
+                              : "From the host that reports it: ping and nc -zv to " + address + ".",
         "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); "
         "see that /etc/hosts does not give the host's own name 127.0.0.1 or 127.0.1.1.",
         "Open the ports between the nodes (gloo uses ephemeral ports)."};

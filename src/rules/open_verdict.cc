@@ -148,7 +148,8 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   if (const std::string stood = end.told ? StoodWords(facts.incident, end.told->source) : ""; !stood.empty())
     diagnosis.headline = stood + "; then " + diagnosis.headline;
   if (end.told && end.told->kind == EventKind::xla_wait) return SettleXlaWait(*end.told, diagnosis);
-  if (end.told && !end.told->As<WatchdogTimeout>().bar.empty()) return;  // the headline says who works
+  if (end.told && !end.told->As<WatchdogTimeout>().bar.empty() && !CountTimeouts(facts.incident).bar.empty())
+    return;  // the headline says who works
   const bool awaited = end.told && end.quiet_ns <= 0 && end.told->kind == EventKind::watchdog_timeout &&
                        end.told->peer.known();  // the headline names it
   if (end.told && end.quiet_ns <= 0 && HaveDiverged(CountTimeouts(facts.incident))) {

@@ -236,6 +236,30 @@ TEST(WrongInterface, OfTheLoopbackInOneLogItAsksForTheHosts) {
   EXPECT_EQ(answer.open.size(), 1u);
 }
 
+// So many ranks are on several hosts, as a rule.
+TEST(WrongInterface, GlooOnTheLoopbackOfManyRanksIsLikelyWrong) {
+  for (const int64_t world : {16, 2}) {
+    Incident incident = Processes({"node-b"});
+    incident.world_size = world;
+    Add(incident, 0, EventKind::interface_used, NetworkDevice{"lo", "", DeviceUse::setup});
+    Add(incident, 0, EventKind::connect_failed, ConnectFailure{"", "no connection"});
+    const JudgedCase judged(std::move(incident));
+    EXPECT_EQ(judged.Fires("wrong-interface"), world == 16);
+    if (world == 16) {
+      EXPECT_EQ(judged.Only("wrong-interface").confidence, Confidence::likely);
+      EXPECT_TRUE(Speaks(judged.Only("wrong-interface").fix.at(0), "GLOO_SOCKET_IFNAME"));
+    }
+  }
+}
+
+TEST(WrongInterface, GloosFallbackAloneIsNoFault) {
+  Incident incident = Processes({"node-b"});
+  incident.world_size = 16;
+  Add(incident, 0, EventKind::interface_used, NetworkDevice{"lo", "", DeviceUse::setup});
+  Add(incident, 0, EventKind::watchdog_timeout, WatchdogTimeout{});
+  EXPECT_FALSE(JudgedCase(std::move(incident)).Fires("wrong-interface"));
+}
+
 TEST(WrongInterface, AnOrdinaryAddressThatRefusesIsAnotherCause) {
   Incident incident = Processes({"node-a", "node-b"});
   Add(incident, 0, EventKind::interface_used, NetworkDevice{"eth0", "10.0.3.4", DeviceUse::bootstrap});

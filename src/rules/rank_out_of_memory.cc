@@ -10,6 +10,7 @@
 #include "rules/gpu_maker.h"
 #include "rules/gpu_memory_words.h"
 #include "rules/memory_victim.h"
+#include "rules/refusal_finding.h"
 #include "rules/rule.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
@@ -231,7 +232,8 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
   for (const Rank rank : finding.ranks)
     if (const Event* told = facts.analyses.life.Of(rank)->cuda_oom; told && !memory) memory = told;
   if (!memory) return;
-  const bool alone = finding.ranks.size() == 1 && facts.analyses.life.Present() > 1;
+  // A traceback that is cut off may end in the same error.
+  const bool alone = finding.ranks.size() == 1 && facts.analyses.life.Present() > 1 && RanksCutOff(facts).empty();
   GpuMemoryCase memory_case{.during = during,
                             .server = IsServer(facts.incident),
                             .library = memory->library,
@@ -251,7 +253,8 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
     finding.headline += OwnLimitWords(memory_case.use);
   }
   finding.fix = GpuMemorySteps(memory_case);
-  if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit())
+  if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit() &&
+      !memory_case.use.of_driver)
     finding.fix.insert(finding.fix.begin(), "Look at " + place + " first: should this tensor really be that large?");
 }
 

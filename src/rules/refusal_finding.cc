@@ -109,4 +109,15 @@ Rank OnlyRankWithoutError(const Case& facts, const std::vector<Rank>& raised) {
   return calm;
 }
 
+const Event& ReasonOf(const Case& facts, const Event& first) {
+  constexpr uint32_t kNear = 60;  // lines: a traceback or two
+  if (!first.As<Raised>().refusal.empty()) return first;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::exception && event.As<Raised>().refusal == "open-files" &&
+        event.source.file == first.source.file && event.rank == first.rank && event.source.line > first.source.line &&
+        event.source.line - first.source.line <= kNear)
+      return event;
+  return first;
+}
+
 }  // namespace tacet

@@ -40,6 +40,10 @@ std::vector<Rank> RanksCutOff(const Case& facts);
 // One colon per sentence: where what was refused holds one, what was raised is a sentence of its own.
 std::string JoinToRefusal(const std::string& refusal, bool has_object, const std::string& raised);
 
+// Several threads of one process fail where it may open no more files, and the first of them says only which call
+// failed: then the one behind it, which tells the reason.
+const Event& ReasonOf(const Case& facts, const Event& first);
+
 // All others raised the same, and this one reports nothing.
 Rank OnlyRankWithoutError(const Case& facts, const std::vector<Rank>& raised);
 

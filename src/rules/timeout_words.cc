@@ -160,6 +160,11 @@ std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census) 
     words += ", waiting for " + RankWords({peer});
   // Where many are missing, their output was not collected.
   const auto& unheard = census.unheard;
+  if (!census.bar_ranks.empty()) {
+    const bool one = census.bar_ranks.size() == 1;
+    return words + "; the progress " + (one ? "bar" : "bars") + " of " + RankWords(census.bar_ranks) +
+           (one ? " still runs ('" : " still run ('") + census.bar + "'): the others wait for " + (one ? "it" : "them");
+  }
   if (!census.bar.empty())
     return words + "; a progress bar in the same output still runs ('" + census.bar + "'): " +
            (unheard.size() == 1 ? "most likely it is " + RankWords(unheard) + "'s, of which no other line is here"

@@ -13,6 +13,8 @@
 namespace tacet {
 namespace {
 
+constexpr int64_t kUsualNode = 8;  // GPUs of a host: more ranks than that are on several, as a rule
+
 // A connection to this address failed, or is tried again and again.
 bool IsFailedConnect(const Event& event) {
   if (event.kind == EventKind::connect_failed) return true;
@@ -47,10 +49,16 @@ bool SharesAddress(const Case& facts, const ToldEvents& told) {
   return false;
 }
 
+// Gloo warns that it takes the loopback, also where all its peers are on this host; it names no address.
+bool IsFallbackOfGloo(const Event& event) {
+  return event.kind == EventKind::interface_used && DeviceIn(event).name == "lo" && DeviceIn(event).address.empty();
+}
+
 SetupNetwork ReadSetupNetwork(const Case& facts) {
   SetupNetwork network;
+  const bool failed = std::any_of(facts.incident.events.begin(), facts.incident.events.end(), IsFailedConnect);
   for (const Event& event : facts.incident.events) {
-    if (event.kind == EventKind::interface_used)
+    if (event.kind == EventKind::interface_used && (failed || !IsFallbackOfGloo(event)))
       TakeTold(facts, event,
                IsOnlyLocal(DeviceIn(event).name, DeviceIn(event).address) ? network.local : network.usable);
     if (IsFailedConnect(event)) network.failed.push_back(&event);
@@ -134,6 +142,15 @@ std::string SharedInterface(const Case& facts, const ToldEvents& usable) {
   return "";
 }
 
+// Gloo listens where the name of its own host leads to.
+std::vector<std::string> LoopbackSteps() {
+  return {
+      "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (ip -br addr), on every host and in the "
+      "environment of every worker: Ray, srun and pods pass on only what they are told to.",
+      "On each host: getent hosts $(hostname) must give an address that the other hosts can reach, neither 127.0.0.1 "
+      "nor 127.0.1.1: correct /etc/hosts or the DNS."};
+}
+
 Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   const Event& choice = *network.local.events.front();
   const NetworkDevice& chosen = DeviceIn(choice);
@@ -143,10 +160,11 @@ Finding FromChoice(const Case& facts, const SetupNetwork& network) {
   const bool same = events.size() > 1 && events[0]->speaker == events[1]->speaker;
   finding.evidence.resize(std::min<size_t>(finding.evidence.size(), same ? 1 : 2));
   finding.headline = TellerWords(network.local) + (TellSeveral(network.local) ? " use " : " uses ") + chosen.name +
-                     " (" + std::string(HostPart(chosen.address)) +
-                     ") to reach other hosts: " + std::string(WhyOnlyLocal(chosen.name, chosen.address)) +
+                     (chosen.address.empty() ? "" : " (" + std::string(HostPart(chosen.address)) + ")") +
+                     " to reach other hosts: " + std::string(WhyOnlyLocal(chosen.name, chosen.address)) +
                      RankUnknownWords(network.local);
   for (EvidenceItem& item : finding.evidence) item.excerpt.clear();  // the whole line: whose it is stands before it
+  if (IsFallbackOfGloo(choice)) finding.fix = LoopbackSteps();
   if (const Event* setting = FindSetting(facts, choice)) {
     finding.evidence.push_back(CiteEvent(*setting, "the setting that forces it"));
     const auto& [name, value] = setting->As<EnvironmentSetting>();
@@ -184,6 +202,9 @@ Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& 
   finding.confidence = ScopeOf(target) == AddressScope::container ? Confidence::likely : Confidence::certain;
   finding.headline = TellerWords(complaining) + " cannot connect to " + target + ", " +
                      std::string(WhyOnlyLocal(interface, target)) + RankUnknownWords(complaining);
+  if (ScopeOf(target) == AddressScope::loopback && failed.kind == EventKind::connect_failed &&
+      failed.library != Library::mpi)
+    finding.fix = LoopbackSteps();
   if (store)
     finding.fix = {"Set MASTER_ADDR (or --rdzv-endpoint) to an address of the first node that all nodes can reach."};
   if (target == "127.0.1.1" || target.starts_with("127.0.1."))
@@ -200,14 +221,18 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
   const SetupNetwork network = ReadSetupNetwork(facts);
   if (network.called || facts.analyses.outcome.ended_in_order || !MaySpanHosts(facts)) return answer;
   const Event* target = FindLocalTarget(network);
-  const bool several = NodesOf(facts.incident) > 1;
+  const int64_t nodes = NodesOf(facts.incident);
+  // Nobody says how many hosts there are: so many ranks are seldom on one.
+  const bool many = nodes < 0 && facts.incident.world_size > kUsualNode;
+  const bool several = nodes > 1 || many;
   // A communicator that was set up proves that its members reach each other; of one process alone it may be its own.
   const bool alike = !network.completed && several && SharesAddress(facts, network.local);
   const bool troubled = !network.failed.empty() || alike || facts.analyses.outcome.hangs();
   if (!troubled || (!network.local && !target)) return answer;
   // On one host everybody reaches the loopback. Who shares the host with whom must be known before it is called wrong.
   const bool loopback = target ? ScopeOf(TargetOf(*target)) == AddressScope::loopback
-                               : ScopeOf(DeviceIn(*network.local.events.front()).address) == AddressScope::loopback;
+                               : ScopeOf(DeviceIn(*network.local.events.front()).address) == AddressScope::loopback ||
+                                     IsFallbackOfGloo(*network.local.events.front());
   const bool debian = target && HostPart(TargetOf(*target)).starts_with("127.0.1.");
   if (loopback && !several && !debian) {
     answer.open.push_back({"Does the job span several hosts? The loopback address connects only processes of one.",
@@ -226,6 +251,7 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
     if (!network.failed.empty())
       finding.evidence.push_back(CiteEvent(*network.failed.front(), "a connection that failed"));
   }
+  if (loopback && many) finding.confidence = std::max(finding.confidence, Confidence::likely);
   // A log that ends within the set-up shows no failure yet.
   if (network.failed.empty() && !facts.analyses.outcome.hangs()) finding.status = Status::undetermined;
   finding.ranks_suffer = true;

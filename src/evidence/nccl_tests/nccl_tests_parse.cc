@@ -141,6 +141,12 @@ class TextReader {
     std::string_view text = Trim(line);
     if (TakeLiteral(text, "#")) return TakeComment(Trim(text));
     if (IsBareComment(text, !empty())) return TakeComment(text);
+    // A sentence quotes the summary: the result shows "Out of bounds values : 56 FAILED".
+    if (const size_t quoted = line.find("\"Out of bounds values "); quoted != std::string_view::npos) {
+      std::string_view summary = line.substr(quoted + 1);
+      summary = summary.substr(0, summary.find('"'));
+      if (IsBareSummary(summary)) return TakeSummary(summary);
+    }
     if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
     NcclTestsSettings settings;
     if (const std::string_view program = NcclTestsProgramOfCommand(line, &settings); !program.empty()) {

@@ -352,5 +352,22 @@ TEST(NcclTests, ReadsWhatACommandAsksFor) {
   EXPECT_EQ(settings.ranks(), -1);
 }
 
+TEST(NcclTestsSeparateRuns, EverySizeTwiceIsTwoRuns) {
+  const auto row = [](const std::string& bytes, const std::string& us) {
+    return "   " + bytes + "      " + std::to_string(std::stoll(bytes) / 4) + "     float     sum      -1    " + us +
+           "    4.85    4.85      0    " + us + "    4.86    4.86      0\n";
+  };
+  const std::string end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.80135\n#\n";
+  const auto runs = [&](const std::string& text) { return Read(text).benchmark_runs.at(0).separate_runs; };
+  EXPECT_EQ(runs(row("67108864", "14001") + row("67108864", "15020") + row("134217728", "27691") +
+                 row("134217728", "29708") + end + end),
+            2);
+  EXPECT_EQ(runs(row("67108864", "14001") + row("67108864", "15020") + row("134217728", "27691") + end + "\n" +
+                 row("134217728", "29708") + end),
+            2);
+  EXPECT_EQ(runs(row("67108864", "14001") + row("134217728", "27691") + end), 0);
+  EXPECT_EQ(runs(row("134217728", "27691") + row("134217728", "29708") + end), 0) << "one size, repeated";
+}
+
 }  // namespace
 }  // namespace tacet

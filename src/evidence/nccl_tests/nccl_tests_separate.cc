@@ -40,6 +40,27 @@ bool BelongTogether(const NcclTestsTable& one, const NcclTestsTable& other) {
   return one.label != other.label || (one.command > 0 && one.settings.processes > 1);
 }
 
+bool IsTwin(const NcclTestsRow& one, const NcclTestsRow& other) {
+  return one.bytes == other.bytes && one.type == other.type && one.redop == other.redop && one.root == other.root;
+}
+
+// Where no list of devices is left: two runs at once print every size twice, one behind the other, and two summaries.
+// A single size that is repeated is one run that was told to (-N).
+bool HasRowsOfTwo(const NcclTestsTable& table, const NcclTestsTable* next) {
+  if (!table.devices.empty() || table.rows.empty()) return false;
+  size_t sizes = 0;
+  for (size_t i = 0; i < table.rows.size(); ++sizes) {
+    const bool last = i + 1 == table.rows.size();
+    // The second run's last row stands behind the summary of the first.
+    const bool behind = last && next != nullptr && next->devices.empty() && next->rows.size() == 1 &&
+                        next->label == table.label && IsTwin(table.rows[i], next->rows[0]);
+    if (!behind && (last || !IsTwin(table.rows[i], table.rows[i + 1]))) return false;
+    i += behind ? 1 : 2;
+    if (i < table.rows.size() && IsTwin(table.rows[i], table.rows[i - 1])) return false;
+  }
+  return sizes > 1;
+}
+
 }  // namespace
 
 void MarkSeparateRuns(NcclTestsOutput& out) {
@@ -51,6 +72,9 @@ void MarkSeparateRuns(NcclTestsOutput& out) {
         owners.merge(FirstRanksOf(other));
     if (owners.size() > 1) table.separate_runs = static_cast<int32_t>(owners.size());
   }
+  for (size_t i = 0; i < out.tables.size(); ++i)
+    if (HasRowsOfTwo(out.tables[i], i + 1 < out.tables.size() ? &out.tables[i + 1] : nullptr))
+      out.tables[i].separate_runs = 2;
 }
 
 }  // namespace tacet

@@ -176,6 +176,7 @@ EventKind EventKindOf(TorchLogKind kind) {
     case TorchLogKind::start_pending: return EventKind::start_pending;
     case TorchLogKind::straggler_report: return EventKind::straggler_report;
     case TorchLogKind::memory_use: return EventKind::memory_use;
+    case TorchLogKind::interface_used: return EventKind::interface_used;
   }
   return EventKind::progress;
 }
@@ -203,6 +204,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value, record.value2 == 1};
     case TorchLogKind::memory_use: return HostMemoryUse{record.subject};
+    case TorchLogKind::interface_used: return NetworkDevice{"lo", "", DeviceUse::setup};
     case TorchLogKind::straggler_report: return SlowRankReport{record.host, record.subject, record.value};
     case TorchLogKind::ddp_unused_parameters:
     case TorchLogKind::ddp_marked_twice: return DdpParameters{record.subject, false, record.reason_line};

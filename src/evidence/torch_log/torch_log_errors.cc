@@ -71,11 +71,11 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
   if (const auto status = After(line.text, "cuDNN error: ")) return ReadLibraryError(line, Trim(*status), out);
   if (const auto status = After(line.text, "CUDA error: CUBLAS"); status && status->starts_with("_STATUS_ALLOC_FAILED"))
     return ReadLibraryError(line, *status, out);
-  for (const std::string_view context : {"CUDA error: ", "HIP error: ", "Triton Error [CUDA]: ", "CUDA driver error: "})
+  for (const std::string_view context : {"CUDA error:", "HIP error: ", "Triton Error [CUDA]: ", "CUDA driver error: "})
     if (const auto reason = After(line.text, context)) {
       // An exception that carries it does the telling.
       const bool tells_itself = Trim(line.text).starts_with("what():") && !line.has(Keyword::gpu_path);
-      if (!IsOfTheDevice(*reason) && !tells_itself) return LineUse::understood;
+      if (!IsOfTheDevice(Trim(*reason)) && !tells_itself) return LineUse::understood;
       return AddCudaError(line, Trim(*reason), out);
     }
   if (const auto reason = After(line.text, "Cuda failure ")) {

@@ -106,6 +106,35 @@ bool IsResultOfNccl(std::string_view text) {
          ContainsAny(name, {"Error", "InvalidUsage", "InvalidArgument"});
 }
 
+enum class LineLook : uint8_t { other, advice, job, alien, progress };
+
+LineLook LookAt(std::string_view raw, LabelStyle style) {
+  const std::string plain = HasTerminalCodes(raw) ? DropTerminalCodes(raw) : std::string();
+  const LinePrefix line = SplitPrefix(plain.empty() ? raw.substr(0, 2000) : std::string_view(plain), style);
+  const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
+                                             line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
+  if (IsAdvice(line.text)) return LineLook::advice;
+  const KeywordSet found = FindKeywords(line.text);
+  if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
+      FindShellNotice(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
+      HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) ||
+      (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)) || IsResultOfNccl(line.text))
+    return LineLook::job;
+  if (!Contains(line.text, "%|") && LooksAlien(raw, line.text)) return LineLook::alien;  // a bar is mostly digits
+  return FindProgress(line.text) ? LineLook::progress : LineLook::other;
+}
+
+// A line that was drawn several times, or that holds what a record told in several lines.
+bool HasPartOfAJob(std::string_view raw, LabelStyle style) {
+  constexpr int kMostParts = 100;
+  for (int part = 0; part < kMostParts && !raw.empty(); ++part) {
+    const std::string_view one = TakeUntil(raw, '\r');
+    if (!raw.empty()) raw.remove_prefix(1);
+    if (!one.empty() && LookAt(one, style) == LineLook::job) return true;
+  }
+  return false;
+}
+
 LineCounts CountLines(std::string_view prefix) {
   LineCounts counts;
   const LabelStyle style = FindLabelStyle(prefix);
@@ -118,21 +147,12 @@ LineCounts CountLines(std::string_view prefix) {
       ++counts.nccl;
       continue;
     }
-    const std::string plain = HasTerminalCodes(raw) ? DropTerminalCodes(raw) : std::string();
-    const LinePrefix line = SplitPrefix(plain.empty() ? raw.substr(0, 2000) : std::string_view(plain), style);
-    const bool logged = line.severity != 0 && (line.code_file.ends_with(".cpp") || line.code_file.ends_with(".hpp") ||
-                                               line.code_file.ends_with(".py") || line.code_file.ends_with(".h"));
-    if (IsAdvice(line.text)) continue;
-    const KeywordSet found = FindKeywords(line.text);
-    if (line.rank >= 0 || logged || IsTracebackFrame(line.text) || !FindBareError(line.text).empty() ||
-        FindShellNotice(line.text) || IsSlurmLine(line.text) || (found.has(Keyword::sacct) && IsSacctRow(line.text)) ||
-        HasProof(found) || TellsFigures(line.text, found) || TellsCause(line.text, found) ||
-        (found.has(Keyword::kernel_kill) && !IsKernelLine(raw)) || IsResultOfNccl(line.text))
-      ++counts.torch;
-    else if (!Contains(line.text, "%|") && LooksAlien(raw, line.text))  // a bar is digits for the most part
-      ++counts.alien;
-    else if (FindProgress(line.text))
-      ++counts.progress;
+    LineLook look = LookAt(raw, style);
+    if (look != LineLook::job && raw.find('\r') != std::string_view::npos && HasPartOfAJob(raw, style))
+      look = LineLook::job;
+    counts.torch += look == LineLook::job;
+    counts.alien += look == LineLook::alien;
+    counts.progress += look == LineLook::progress;
   }
   return counts;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text_scan.h"
@@ -129,28 +130,48 @@ bool WorkBarReader::Read(const LogLine& line) {
   int percent = -1;
   if (!TakeNumber(number, &percent)) return false;
   const std::string name = Capped(Trim(line.text.substr(0, colon)), 80);
-  if (name != name_) first_line_ = line.source.line;
-  name_ = name;
-  percent_ = percent;
-  last_line_ = line.source.line;
+  auto known = std::find_if(bars_.begin(), bars_.end(), [&](const Bar& bar) { return bar.voice == line.voice; });
+  constexpr size_t kMostBars = 64;
+  if (known == bars_.end()) {
+    if (bars_.size() >= kMostBars) return true;
+    known = bars_.insert(bars_.end(), Bar{line.voice});
+  }
+  // Another process of the same voice draws its own for the first time: the one that is further goes on.
+  const bool not_begun = percent == 0 && Contains(line.text, "[00:00<?");
+  if (not_begun && name == known->name && known->percent > 0 && known->percent < 100) return true;
+  if (name != known->name) known->first_line = line.source.line;
+  known->name = name;
+  known->percent = percent;
+  known->last_line = line.source.line;
   const size_t left = line.text.rfind('<');
-  left_s_ = left == std::string_view::npos ? -1 : ClockSeconds(line.text.substr(left + 1));
+  known->left_s = left == std::string_view::npos ? -1 : ClockSeconds(line.text.substr(left + 1));
   return true;
 }
 
 void WorkBarReader::Finish(TorchLog& log) const {
-  if (percent_ < 0 || percent_ >= 100) return;
-  uint32_t first_step = UINT32_MAX;
+  // Whoever trains after its bar has left that work.
+  std::vector<std::pair<uint32_t, uint32_t>> steps;  // line and voice
   for (const TorchLogRecord& record : log.records)
-    if (record.kind == TorchLogKind::progress && record.source.line > last_line_)
-      first_step = std::min(first_step, record.source.line);
-  for (TorchLogRecord& record : log.records)
-    if (record.kind == TorchLogKind::watchdog_timeout && record.source.line > first_line_ &&
-        record.source.line < first_step) {
-      record.object = name_ + ": " + std::to_string(percent_) + "%";
-      record.reason_line = last_line_;
-      record.left_s = left_s_;
+    if (record.kind == TorchLogKind::progress) steps.emplace_back(record.source.line, record.voice);
+  constexpr size_t kMostOwners = 8;  // where all ranks do that work, their number tells nobody anything
+  for (const Bar& bar : bars_) {
+    if (bar.percent >= 100) continue;
+    bool awaited = false;
+    uint32_t first_step = UINT32_MAX;
+    for (const auto& [at, voice] : steps)
+      if (at > bar.last_line) first_step = std::min(first_step, at);
+    for (TorchLogRecord& record : log.records) {
+      if (record.kind != TorchLogKind::watchdog_timeout || record.source.line < bar.first_line ||
+          record.source.line >= first_step)
+        continue;
+      awaited = true;
+      if (!record.object.empty()) continue;
+      record.object = bar.name + ": " + std::to_string(bar.percent) + "%";
+      record.reason_line = bar.last_line;
+      record.left_s = bar.left_s;
     }
+    if (awaited && log.bar_voices.size() < kMostOwners) log.bar_voices.push_back(bar.voice);
+  }
 }
 
 }  // namespace tacet

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "evidence/torch_log/torch_log_line.h"
 
@@ -25,10 +27,15 @@ class WorkBarReader {
   void Finish(TorchLog& log) const;
 
  private:
-  std::string name_;  // without its share
-  int percent_ = -1;
-  int64_t left_s_ = -1;
-  uint32_t first_line_ = 0, last_line_ = 0;
+  // The last one that a voice draws. Lines without any label are one voice, whoever writes them.
+  struct Bar {
+    uint32_t voice = 0;
+    std::string name;  // without its share
+    int percent = -1;
+    int64_t left_s = -1;
+    uint32_t first_line = 0, last_line = 0;
+  };
+  std::vector<Bar> bars_;
 };
 
 }  // namespace tacet

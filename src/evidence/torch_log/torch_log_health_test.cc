@@ -60,6 +60,41 @@ TEST(TorchLogHealth, TheBarOfWorkThatGoesOnIsKeptWithTheTimeout) {
   EXPECT_EQ(bar("100"), "");
 }
 
+std::string Bar(std::string_view done, std::string_view clocks) {
+  return "Map:  25%|##   | " + std::string(done) + "/400 [" + std::string(clocks) + ", 16.88 examples/s]";
+}
+
+TEST(TorchLogHealth, TheMarkBeforeTheBarTellsWhoseItIs) {
+  const std::string timeout =
+      "[E ProcessGroupNCCL.cpp:475] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, "
+      "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600888 milliseconds before timing out.\n";
+  const auto owner = [&](const std::string& text) -> std::string {
+    const TorchLog log = ParseTorchLog(text);
+    const TorchLogRecord* told = FirstOf(log, TorchLogKind::watchdog_timeout);
+    if (told == nullptr || told->object.empty() || log.bar_voices.size() != 1) return "no bar";
+    const TorchLogVoice& voice = log.voices[log.bar_voices[0]];
+    return log.labels[voice.label].text + "/" + std::to_string(voice.rank);
+  };
+  const std::string bar = Bar("100", "04:41<39:58");
+  EXPECT_EQ(owner("[default0]:" + bar + "[default2]:" + timeout), "[default0]:/-1");
+  EXPECT_EQ(owner("[default0]:" + bar + "\n[default2]:" + timeout), "[default0]:/-1");
+  EXPECT_EQ(owner("[rank0]: " + bar + timeout), "/0");
+  EXPECT_EQ(owner(bar + timeout), "/-1");
+  EXPECT_EQ(owner(bar + "[rank2]:" + timeout), "/-1") << "the mark behind the bar is not the one who draws it";
+  EXPECT_EQ(owner("Map: 100%|#####| 400/400 [05:41<00:00, 16.88 examples/s]" + timeout), "no bar");
+}
+
+TEST(TorchLogHealth, ABarThatHasNotBegunDoesNotHideTheOneThatRuns) {
+  const std::string timeout =
+      "[E ProcessGroupNCCL.cpp:475] [Rank 2] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, "
+      "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600888 milliseconds before timing out.\n";
+  const TorchLog log =
+      ParseTorchLog(Bar("100", "04:41<39:58") + timeout + "Map:   0%|     | 0/400 [00:00<?, ? examples/s]" + timeout);
+  const TorchLogRecord* told = FirstOf(log, TorchLogKind::watchdog_timeout);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->object, "Map: 25%");
+}
+
 TEST(TorchLogHealth, ADescribedPodIsTheVictim) {
   const TorchLog log = ParseTorchLog(
       "Name:             train-worker-2\nNode:             pool-7/10.1.0.7\nContainers:\n  t:\n    State: Terminated\n"

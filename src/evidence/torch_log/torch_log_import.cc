@@ -38,6 +38,7 @@ class Importer {
     for (const TorchLogRecord& record : log_.records) records.push_back(&record);
     std::stable_sort(records.begin(), records.end(),
                      [](const auto* a, const auto* b) { return a->source.line < b->source.line; });
+    FindOwnersOfBars();
     DropEarlierAttempts(records);
     DropPassedBarriers(records);
     for (const TorchLogRecord* record : records) Take(*record);
@@ -81,6 +82,33 @@ class Importer {
       run.line_of_end = error->source.line;
     }
     out_.earlier_runs.push_back(std::move(run));
+  }
+
+  // "[default0]:" is a rank on its node: the rank of the job only where a timeout behind such a label has its number.
+  bool LabelsAreRanks() const {
+    bool confirmed = false;
+    for (const TorchLogRecord& record : log_.records) {
+      const int32_t rank = record.rank >= 0 ? record.rank : record.work_rank;
+      if (record.kind != TorchLogKind::watchdog_timeout || rank < 0 || record.voice >= log_.voices.size()) continue;
+      const TorchLogLabel& label = log_.labels[log_.voices[record.voice].label];
+      if (label.kind != LauncherPrefix::Kind::local) continue;
+      if (label.number != rank) return false;
+      confirmed = true;
+    }
+    return confirmed;
+  }
+
+  void FindOwnersOfBars() {
+    for (const uint32_t voice : log_.bar_voices) {
+      const TorchLogVoice& own = log_.voices[voice];
+      if (own.rank < 0 &&
+          (own.label == 0 || (log_.labels[own.label].kind == LauncherPrefix::Kind::local && !LabelsAreRanks())))
+        continue;
+      const Speaker* speaker = speakers_.Get(speakers_.Of(voice));
+      if (speaker != nullptr && speaker->rank.known()) bar_ranks_.push_back(speaker->rank);
+    }
+    std::sort(bar_ranks_.begin(), bar_ranks_.end());
+    bar_ranks_.erase(std::unique(bar_ranks_.begin(), bar_ranks_.end()), bar_ranks_.end());
   }
 
   // What torchrun's workers said before it started them anew is over; but not where the file ends before the new ones
@@ -260,6 +288,7 @@ class Importer {
         (record.voice < log_.voices.size() && IsServersLabel(log_.labels[log_.voices[record.voice].label].text)))
       event.library = Library::server;
     for (const int32_t rank : record.ranks) event.ranks.push_back(Rank{rank});
+    if (record.kind == TorchLogKind::watchdog_timeout && !record.object.empty()) event.ranks = bar_ranks_;
     if (record.repeats > 1) event.text += " (" + std::to_string(record.repeats) + " times)";
     SetRanks(record, event);
     return event;
@@ -418,6 +447,7 @@ class Importer {
   const TorchLog& log_;
   Fragment& out_;
   SpeakerTable speakers_;
+  std::vector<Rank> bar_ranks_;       // who draws the bars that timeouts are told beside
   std::vector<int64_t> step_before_;  // by event; of an error: the highest step before it
   bool has_agent_ = false;
   std::map<int64_t, int32_t> rank_of_pid_;

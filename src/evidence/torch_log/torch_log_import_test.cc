@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_import.h"
 
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "evidence/torch_log/torch_log_test_file.h"
 
 namespace tacet {
@@ -86,6 +91,41 @@ TEST(TorchLogImport, ReadsTimeoutsOfOlderVersions) {
   EXPECT_EQ(sharded.group_rank, GroupRank{1});
   EXPECT_EQ(EventsOf(v24, EventKind::dump_signal)[0]->peer, Rank{5});
   EXPECT_EQ(EventsOf(v24, EventKind::gil_blocked).size(), 1u);
+}
+
+// Two processes wait in one call: the file is not one process's, whatever its name says.
+TEST(TorchLogImport, WhatLinesTellOfRanksOutweighsTheNameOfTheFile) {
+  const auto timeout = [](int rank, int number) {
+    return "[E ProcessGroupNCCL.cpp:737] [Rank " + std::to_string(rank) +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(number) +
+           ", OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1802212 milliseconds before timing out.\n";
+  };
+  const auto ranks = [](const Fragment& fragment) {
+    std::set<int32_t> known;
+    for (const Speaker& speaker : fragment.speakers)
+      if (speaker.rank.known()) known.insert(speaker.rank.value);
+    return known;
+  };
+  for (const char* name : {"1.txt", "log1.txt", "rank1.txt", "err-3.txt"})
+    EXPECT_EQ(ranks(ReadText(timeout(1, 46) + timeout(3, 46), name)), (std::set<int32_t>{1, 3})) << name;
+  EXPECT_EQ(ranks(ReadText(timeout(1, 46) + timeout(1, 47), "rank1.txt")), std::set<int32_t>{1});
+  EXPECT_EQ(ranks(ReadText(timeout(0, 46) + timeout(3, 9), "rank7.txt")), (std::set<int32_t>{7}))
+      << "one process in two of its groups";
+}
+
+TEST(TorchLogImport, TheBarOfWorkIsTheOneWhosMarkStandsBeforeIt) {
+  const std::string bar = "Map:  25%|##   | 100/400 [04:41<39:58, 16.88 examples/s]";
+  const auto timeout = [](int rank, int label) {
+    return "[default" + std::to_string(label) + "]:[E ProcessGroupNCCL.cpp:475] [Rank " + std::to_string(rank) +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, Timeout(ms)=600000) "
+           "ran for 600888 milliseconds before timing out.\n";
+  };
+  const auto owners = [](const std::string& text) {
+    return EventsOf(ReadText(text, "job.out"), EventKind::watchdog_timeout).at(0)->ranks;
+  };
+  EXPECT_EQ(owners("[default0]:" + bar + timeout(2, 2)), std::vector<Rank>{Rank{0}});
+  EXPECT_TRUE(owners("[default0]:" + bar + timeout(10, 2)).empty()) << "a later node: the label is no rank of the job";
+  EXPECT_TRUE(owners(bar + timeout(2, 2)).empty());
 }
 
 TEST(TorchLogImport, ReadsGlogBuilds) {

@@ -285,7 +285,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::last_error, "Last error:"},
     {Keyword::device_assert, "] Assertion `"},
     {Keyword::device_assert, ": Device-side assertion `"},
-    {Keyword::cuda_error, "CUDA error: "},
+    {Keyword::cuda_error, "CUDA error:"},
     {Keyword::cuda_error, "HIP error: "},
     {Keyword::cuda_error, "cuda runtime error ("},
     {Keyword::cuda_error, "Triton Error [CUDA]: "},
@@ -548,6 +548,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::refused, "remote=["},
     {Keyword::refused, "SO_ERROR: "},
     {Keyword::refused, "connectFullMesh failed"},
+    {Keyword::refused, ", local=["},
+    {Keyword::refused, "loopback address as fallback"},
 };
 
 constexpr size_t kSlots = 4096;

@@ -202,7 +202,7 @@ class LogReader {
     // C++ frames are many and long, and their names are full of words.
     if (!prefix.text.starts_with("frame #")) line.keywords = FindKeywords(line.text);
     if (line.has(Keyword::nodes)) ReadNodeCount(line, out_);
-    if (!prefix.bar.empty()) ReadBar(prefix.bar, line, label);
+    if (!prefix.bar.empty()) ReadBar(prefix, line);
     // [rank 6] Dispatch + combine bandwidth: 99.20 GB/s, avg_t=222.27 us, min_t=215.90 us
     if (!log_.records.empty() && Contains(line.text, " GB/s, avg_t=")) last_rate_line_ = source.line;
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
@@ -235,14 +235,16 @@ class LogReader {
     label.headed = voice;
   }
 
-  // The bar before a text is a line of its own, and nobody's in particular.
-  void ReadBar(std::string_view bar, const LogLine& line, uint32_t label) {
+  // The bar before a text is a line of its own: of whoever is named before it, else nobody's in particular.
+  void ReadBar(const LinePrefix& prefix, const LogLine& line) {
     LogLine own = line;
-    own.text = bar;
+    own.text = prefix.bar;
     own.severity = 0;
-    own.tagged = false;
-    own.keywords = FindKeywords(bar);
-    own.voice = VoiceOf(label, -1);
+    own.tagged = prefix.bar_rank >= 0;
+    own.keywords = FindKeywords(prefix.bar);
+    own.label = prefix.bar_launcher.label;
+    own.voice = VoiceOf(LabelOf(prefix.bar_launcher), prefix.bar_rank);
+    work_bar_.Read(own);
     voices_[own.voice]->own.Read(own, log_.voices[own.voice], out_);
   }
 
@@ -287,6 +289,21 @@ class LogReader {
     if (line.has(Keyword::may_finish) && FindFinishSign(line.text) == FinishSign::strong)
       state.own.NoteFinish(line, true);
     return std::max(use, LineUse::ignored);
+  }
+
+  //   timed out connecting: SO_ERROR: Connection refused, remote=[10.0.0.4]:42111
+  //   (rank=8, size=16, local=[10.0.0.3])
+  // Gloo tells at the end of its message who it was that could not connect.
+  void NameConnecting(const LogLine& line, uint32_t label) {
+    constexpr uint32_t kNear = 3;
+    const auto rank = IntAfter<int32_t>(line.text, "(rank="), size = IntAfter<int32_t>(line.text, ", size=");
+    if (!rank || !size || *rank < 0 || *rank >= *size) return;
+    const uint32_t voice = VoiceOf(label, *rank);
+    log_.voices[voice].world_size = std::max<int64_t>(log_.voices[voice].world_size, *size);
+    for (auto record = log_.records.rbegin(); record != log_.records.rend(); ++record) {
+      if (line.source.line - record->source.line > kNear) return;
+      if (record->kind == TorchLogKind::connect_failed && log_.voices[record->voice].rank < 0) record->voice = voice;
+    }
   }
 
   void NoteWorld(const LogLine& line) {
@@ -385,6 +402,7 @@ class LogReader {
     use = std::max(use, ReadErrorText(line, state.failure, out_));
     NameOrigin(state.traceback.origin(), told);
     if (line.has(Keyword::work)) use = std::max(use, ReadWatchdogLine(line, state.watchdog, out_));
+    if (line.has(Keyword::refused)) NameConnecting(line, label);
     use = std::max(use, ReadOutside(line));
     use = std::max(use, state.desync.Read(line, out_));
     use = std::max(use, state.stall.Read(line, out_));

@@ -64,6 +64,7 @@ enum class TorchLogKind : uint8_t {
   node_count,        // the job's command or settings: it has more than one node
   straggler_report,  // ranks = those that a tool calls slow
   memory_use,        // subject = the share of the host's memory
+  interface_used,    // gloo chose the loopback, since the name of its host led to no address
 };
 
 // A time as written. PyTorch's own lines have no year; the import finds it from other lines of the file.
@@ -158,6 +159,7 @@ struct TorchLog {
   uint64_t dropped_records = 0;              // over the limit
   int64_t dated_wall_ns = LogMoment::kNone;  // some time of the file with its year
   bool has_launcher = false;                 // torchrun, srun or mpirun speak in it
+  std::vector<uint32_t> bar_voices;      // whose progress bar of other work ran when timeouts were reported
   std::vector<std::string> sparing_nodes;    // where Ray counts crashed workers, and none that it killed for memory
 };
 

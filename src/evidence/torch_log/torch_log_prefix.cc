@@ -171,34 +171,6 @@ bool BeginsWithEndOfBar(std::string_view text) {
   return inside.find('<') < 12 && ContainsAny(inside, {"s/it", "it/s"});
 }
 
-// " 94%|█████▉ | 837/888 [9:42:50<34:08, 40.17s/it][rank7]:[E ProcessGroupNCCL.cpp:1182] ...": a bar does not end its
-// line, so what is printed next stands behind it. With its blocks of three bytes each it is hundreds of bytes long.
-void TakeBar(LinePrefix& prefix) {
-  constexpr size_t kFarthest = 80;  // what a user may write before the bar
-  constexpr size_t kLongest = 2000;
-  const size_t begin = prefix.text.substr(0, kFarthest).find("%|");
-  std::string_view rest = prefix.text;
-  if (begin != std::string_view::npos) {
-    rest = prefix.text.substr(begin + 2, kLongest);
-    const size_t close = rest.find("| ");
-    if (close == std::string_view::npos) return;
-    rest.remove_prefix(close + 2);
-  } else if (!BeginsWithEndOfBar(prefix.text)) {
-    return;
-  }
-  const size_t open = rest.find(" [");
-  if (open == std::string_view::npos || rest.substr(0, open).find('/') == std::string_view::npos) return;
-  rest.remove_prefix(open);
-  const size_t end = rest.find(']');
-  if (end == std::string_view::npos) return;
-  const size_t length = static_cast<size_t>(rest.data() - prefix.text.data()) + end + 1;
-  if (Trim(prefix.text.substr(length)).empty()) return;  // the bar itself
-  prefix.bar = prefix.text.substr(0, length);
-  prefix.text.remove_prefix(length);
-  while (prefix.text.starts_with(' ')) prefix.text.remove_prefix(1);
-  if (!prefix.time.known()) TakeTime(prefix);
-}
-
 // "UTC master.0 -- [1,0]<stderr>:text": the tag of mpirun behind whatever a collector put before the line.
 void TakeTagBehindWords(LinePrefix& prefix) {
   constexpr size_t kFarthest = 80;
@@ -269,6 +241,45 @@ void TakeLabels(LinePrefix& prefix, LabelStyle style) {
   }
 }
 
+// " 94%|█████▉ | 837/888 [9:42:50<34:08, 40.17s/it][rank7]:[E ProcessGroupNCCL.cpp:1182] ...": a bar does not end its
+// line, so what is printed next stands behind it. With its blocks of three bytes each it is hundreds of bytes long.
+void TakeBar(LinePrefix& prefix, LabelStyle style) {
+  constexpr size_t kFarthest = 80;  // what a user may write before the bar
+  constexpr size_t kLongest = 2000;
+  const size_t begin = prefix.text.substr(0, kFarthest).find("%|");
+  std::string_view rest = prefix.text;
+  if (begin != std::string_view::npos) {
+    rest = prefix.text.substr(begin + 2, kLongest);
+    const size_t close = rest.find("| ");
+    if (close == std::string_view::npos) return;
+    rest.remove_prefix(close + 2);
+  } else if (!BeginsWithEndOfBar(prefix.text)) {
+    return;
+  }
+  const size_t open = rest.find(" [");
+  if (open == std::string_view::npos || rest.substr(0, open).find('/') == std::string_view::npos) return;
+  rest.remove_prefix(open);
+  const size_t end = rest.find(']');
+  if (end == std::string_view::npos) return;
+  const size_t length = static_cast<size_t>(rest.data() - prefix.text.data()) + end + 1;
+  if (Trim(prefix.text.substr(length)).empty()) return;  // the bar itself
+  prefix.bar = prefix.text.substr(0, length);
+  prefix.bar_launcher = prefix.launcher;
+  prefix.bar_rank = prefix.rank;
+  prefix.text.remove_prefix(length);
+  while (prefix.text.starts_with(' ')) prefix.text.remove_prefix(1);
+  if (!prefix.time.known()) TakeTime(prefix);
+  // "[default0]:Map:  8%|8  | 72/967 [02:32<30:38, 48.01 examples/s][default2]:[E ProcessGroupNCCL.cpp:475] ..."
+  if (!prefix.text.starts_with('[')) return;
+  LinePrefix behind;
+  behind.text = prefix.text;
+  TakeLabels(behind, style);
+  if (behind.launcher.label.empty() && behind.rank < 0) return;
+  prefix.launcher = behind.launcher;
+  prefix.rank = behind.rank;
+  prefix.text = behind.text;
+}
+
 }  // namespace
 
 LabelStyle FindLabelStyle(std::string_view bytes) {
@@ -328,7 +339,7 @@ LinePrefix SplitPrefix(std::string_view line, LabelStyle style) {
   TakeUcxTime(prefix);
   if (prefix.text.starts_with("[20")) TakeHorovodHead(prefix);
   if (prefix.text.starts_with("[std")) TakeStreamName(prefix);
-  TakeBar(prefix);
+  TakeBar(prefix, style);
   if (prefix.rank < 0) TakeRankMark(prefix);
   TakeLogPrefix(prefix);
   return prefix;

@@ -24,6 +24,9 @@ struct LinePrefix {
   std::string_view code_file;  // "ProcessGroupNCCL.cpp"
   LogMoment time;
   std::string_view bar;  // an open progress bar that stands before the text
+  // What stands before the bar is the mark of whoever draws it; behind it another process may have put its own.
+  LauncherPrefix bar_launcher;
+  int32_t bar_rank = -1;
   std::string_view text;
 };
 LinePrefix SplitPrefix(std::string_view line, LabelStyle style);

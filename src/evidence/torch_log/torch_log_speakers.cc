@@ -2,7 +2,10 @@
 #include "evidence/torch_log/torch_log_speakers.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/text_scan.h"
 #include "model/file_rank.h"
@@ -17,18 +20,32 @@ std::string_view FileName(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// "[Rank 4]" within a message of ProcessGroupNCCL tells who reports. Where it is another than the number of the file,
-// that one counts something else ("007.txt", "node1/0.log"), unless the name itself says that it is a rank.
+// "[Rank 4]" within a message of ProcessGroupNCCL tells who reports, and DDP tells whose parameters it speaks of. Where
+// it is another than the number of the file, that one counts something else ("007.txt", "node1/0.log"), unless the name
+// itself says that it is a rank.
 bool ReportsAnotherRank(const TorchLog& log, std::string_view path, int32_t rank) {
   return DoubtfulStem(path) && std::any_of(log.records.begin(), log.records.end(), [&](const TorchLogRecord& record) {
-           return record.work_rank >= 0 && record.work_rank != rank;
+           const bool of_ddp = record.kind == TorchLogKind::ddp_unused_parameters && record.rank >= 0;
+           return (record.work_rank >= 0 && record.work_rank != rank) || (of_ddp && record.rank != rank);
          });
+}
+
+// Where processes with several numbers wait in one call, the file is not one process's, whatever its name says: each of
+// them prints its own.
+bool HoldsSeveralRanks(const TorchLog& log) {
+  std::map<std::pair<std::string_view, int64_t>, int32_t> waiters;
+  for (const TorchLogRecord& record : log.records) {
+    if (record.kind != TorchLogKind::watchdog_timeout || record.work_rank < 0 || record.seq < 0) continue;
+    const auto [first, is_new] = waiters.emplace(std::pair(std::string_view(record.op), record.seq), record.work_rank);
+    if (!is_new && first->second != record.work_rank) return true;
+  }
+  return false;
 }
 
 // The rank that the file's name tells, where that can be believed. "slurm-88123.out" and "train_2024.log" name no rank.
 std::optional<int32_t> RankOfFile(const TorchLog& log, std::string_view path) {
   const auto rank = RankFromPath(path);
-  if (!rank || ReportsAnotherRank(log, path, rank->value)) return std::nullopt;
+  if (!rank || ReportsAnotherRank(log, path, rank->value) || HoldsSeveralRanks(log)) return std::nullopt;
   if (Contains(path, "rank") || Contains(path, "attempt_")) return rank->value;
   const bool like_year = rank->value >= 1990 && rank->value <= 2100;
   if (log.has_launcher || FileName(path).starts_with("slurm") || like_year || rank->value >= 20'000)
@@ -134,7 +151,8 @@ uint32_t SpeakerTable::OfRank(int32_t rank, Certainty certainty, RankClue clue) 
   if (is_new) Add({Rank{rank}, certainty});
   Speaker& speaker = speakers_[entry->second];
   speaker.rank_certainty = std::max(speaker.rank_certainty, certainty);
-  if (speaker.rank_clue == RankClue::not_told) speaker.rank_clue = clue;
+  const bool told_twice = speaker.rank_clue == RankClue::file_name && clue == RankClue::message;
+  if (speaker.rank_clue == RankClue::not_told || told_twice) speaker.rank_clue = clue;
   return entry->second;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
+#include "model/network_address.h"
 
 namespace tacet {
 namespace {
@@ -138,12 +139,15 @@ LineUse ReadConnectRetry(const LogLine& line, RecordList& out) {
 // [c10d] The IPv4 network addresses of (node1, 29500) cannot be retrieved (gai error: -2 - Name or service not known).
 // A name without an IPv6 address is no fault: IPv4 is tried next. That the resolver fails (-3) concerns both.
 LineUse ReadUnknownName(const LogLine& line, RecordList& out) {
-  if (!ContainsAny(line.text, {"The IPv4 network addresses of ", "(gai error: -3 "})) return LineUse::ignored;
   std::string address = AddressInParentheses(line.text);
+  // "(/opt/env.sh, 29500)": what is no host never becomes one, however often it is tried.
+  const size_t colon = address.rfind(':');
+  const bool never = colon != std::string::npos && IsNoHost(std::string_view(address).substr(0, colon));
+  if (!never && !ContainsAny(line.text, {"The IPv4 network addresses of ", "(gai error: -3 "})) return LineUse::ignored;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::store_unreachable, line, address + " again");
   if (!is_new) return LineUse::understood;
   record->subject = std::move(address);
-  record->object = kRetriedWord;
+  if (!never) record->object = kRetriedWord;
   record->text = Capped(line.text);
   return LineUse::understood;
 }

@@ -318,6 +318,13 @@ LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
     }
     return LineUse::understood;
   }
+  // [W ProcessGroupGloo.cpp:721] Warning: Unable to resolve hostname to a (local) address. Using the loopback address
+  // as fallback. Manually set the network interface to bind to with GLOO_SOCKET_IFNAME. (function operator())
+  // On one host it works; other hosts cannot reach it.
+  if (Contains(text, "Using the loopback address as fallback")) {
+    AddTold(TorchLogKind::interface_used, line, "loopback", out);
+    return LineUse::understood;
+  }
   if (!ContainsAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
   std::string_view word;
   for (const std::string_view known :
