@@ -23,6 +23,12 @@ bool IsLost(const TrainingValue& value, bool is_loss) {
   return value.run >= (is_loss ? 1 : 2) && (value.run >= 2 || value.lines >= 4);
 }
 
+// Loss and gradients of one line: no scaler does that.
+bool AreBothLost(const TrainingRecord& record) {
+  return record.loss.run > 0 && record.loss.lines > record.loss.run && record.gradient.run > 0 &&
+         record.gradient.lines > record.gradient.run;
+}
+
 // At its minimum the scale cannot fall: most steps since the first one there were skipped, so nothing is learnt.
 bool IsAtFloor(const LossScaleDrop& scale) {
   const bool steps_known = scale.floor_step >= 0 && scale.last_step >= scale.floor_step;
@@ -90,7 +96,9 @@ std::optional<NonFiniteTraining> FindLostFigure(const Incident& incident) {
     };
     std::stable_sort(lost.begin(), lost.end(), by_kind);
     // One figure without a known meaning may be a metric that is not defined any more.
-    if (lost.empty() || (lost.front()->kind == FigureSeries::Kind::other && lost.size() < 2)) continue;
+    const bool unknown = !lost.empty() && lost.front()->kind != FigureSeries::Kind::loss &&
+                         lost.front()->kind != FigureSeries::Kind::gradient;
+    if (lost.empty() || (unknown && lost.size() < 2)) continue;
     const FigureSeries& first = *lost.front();
     std::set<std::string_view> names;
     for (const FigureSeries* figure : lost) names.insert(figure->name);
@@ -227,7 +235,7 @@ std::optional<SlowingSteps> SlowingInTrace(const Timeline& timeline, const Patie
 
 std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident) {
   for (const TrainingRecord& record : incident.training) {
-    if (IsLost(record.loss, true) && !IsNobodys(incident, record.loss))
+    if ((IsLost(record.loss, true) || AreBothLost(record)) && !IsNobodys(incident, record.loss))
       return NonFiniteTraining{&record, &record.loss, "loss", 1, record.source};
     if (IsLost(record.gradient, false))
       return NonFiniteTraining{&record, &record.gradient, "gradient norm", 1, record.source};

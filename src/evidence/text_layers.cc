@@ -10,6 +10,7 @@
 #include "evidence/csv_log.h"
 #include "evidence/format.h"
 #include "evidence/log_envelope.h"
+#include "evidence/metric_record.h"
 #include "evidence/pasted_text.h"
 #include "evidence/shipper_head.h"
 
@@ -54,7 +55,7 @@ TextLayer TakeOffHeads(std::string_view bytes, ShipperHead head, size_t most) {
 
 bool HasLayer(std::string_view prefix) {
   return FindEnvelope(prefix) != Envelope::none || FindShipperHead(prefix) != ShipperHead::none || IsCsvLog(prefix) ||
-         FindPaste(prefix) != Paste::none;
+         HasMetricRecords(prefix) || FindPaste(prefix) != Paste::none;
 }
 
 std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
@@ -67,6 +68,7 @@ std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
     return TakeOffHeads(bytes, head, most);
   if (IsCsvLog(prefix))
     return TextLayer{TakeCsvLines(bytes, most), UnpackedFrom("a table of a log store"), bytes.size() > most};
+  if (HasMetricRecords(prefix)) return TextLayer{WriteMetricRecords(bytes), "read as a trainer's lines", false};
   if (bytes.size() > kMostPasted) return std::nullopt;
   const Paste paste = FindPaste(prefix);
   if (paste == Paste::none) return std::nullopt;
