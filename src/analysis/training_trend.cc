@@ -191,6 +191,25 @@ std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, doubl
   return found;
 }
 
+// Few lines, most of which are slower than those before them: a trend for whoever says so anyway.
+std::optional<SlowingSteps> MildRise(const std::vector<StepTime>& times) {
+  constexpr size_t kFewest = 8;
+  constexpr double kLeastAgreement = 0.5, kLeastFactor = 1.1;
+  if (times.size() < kFewest || RiseOf(times).agreement < kLeastAgreement) return std::nullopt;
+  std::vector<const StepTime*> early, late;
+  for (size_t i = 0; i < times.size() / 3; ++i) {
+    early.push_back(&times[i]);
+    late.push_back(&times[times.size() - 1 - i]);
+  }
+  SlowingSteps found{.before = *MiddleStep(early), .after = *MiddleStep(late), .grows = true};
+  return found.factor() >= kLeastFactor ? std::optional(found) : std::nullopt;
+}
+
+bool SaysItIsSlow(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(),
+                     [](const Event& event) { return event.kind == EventKind::told_slow; });
+}
+
 std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& times, bool exact, const Patience& patience) {
   const size_t least = exact ? patience.few_exact_steps : patience.few_steps;
   if (times.size() < least) return std::nullopt;
@@ -249,12 +268,16 @@ std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident)
 }
 
 std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident) {
-  for (const TrainingRecord& record : incident.training)
-    if (auto found = SlowingOf(record.times, record.exact_times, incident.patience)) {
+  const bool told = SaysItIsSlow(incident);
+  for (const TrainingRecord& record : incident.training) {
+    auto found = SlowingOf(record.times, record.exact_times, incident.patience);
+    if (!found && told) found = MildRise(record.times);
+    if (found) {
       found->unit = record.unit;
       found->count = record.times.size();
       return found;
     }
+  }
   // Ranks take their steps together: one trace shows what all do.
   for (const Timeline& timeline : incident.timelines)
     if (auto found = SlowingInTrace(timeline, incident.patience)) {

@@ -133,6 +133,7 @@ bool SaysItIsSlow(std::string_view line) {
 }
 
 bool SaysItIsNotFinite(std::string_view line) {
+  if (ChineseSaysItIsNotFinite(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   return AnyPart(Lowered(line), StatesNotFinite);
 }

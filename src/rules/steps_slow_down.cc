@@ -56,6 +56,7 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   RuleAnswer answer;
   const auto found = FindSlowingSteps(facts.incident);
   if (!found) return answer;
+  constexpr double kMild = 1.2;
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.1f", found->factor());
   Finding finding;
@@ -63,7 +64,9 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   finding.status = Status::slow;
   finding.severity = Severity::warning;
   finding.confidence =
-      found->grows && found->count < facts.incident.patience.few_steps ? Confidence::possible : Confidence::likely;
+      found->grows && (found->count < facts.incident.patience.few_steps || found->factor() < kMild)
+          ? Confidence::possible
+          : Confidence::likely;
   finding.headline =
       std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
       PaceWords(found->unit, found->before) + AtStep(found->before) + ", " + PaceWords(found->unit, found->after) +

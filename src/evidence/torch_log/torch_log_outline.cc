@@ -80,7 +80,7 @@ struct KnownWords {
 };
 constexpr std::array<KnownWords, 22> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
-    {"process group has NOT been destroyed before we destruct", HarmlessWarning::process_group_left},
+    {"process group has NOT been destroyed before ", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
     {"did not find MPI-launcher specific variables, switch to ATL/OFI", HarmlessWarning::ccl_transport},
     {"is connected to 0 peer ranks. Expected", HarmlessWarning::gloo_group_of_one},
