@@ -46,6 +46,7 @@ struct NcclTestsTable {
   bool differences = false;  // the column is headed "error": the largest difference, not a number of elements
   bool host_times = false;   // -C 1
   int64_t out_of_bounds = -1;
+  int32_t summaries = 0;  // lines that count them: each run prints one
   double average_gbs = -1;
   bool average_failed = false;  // below NCCL_TESTS_MIN_BW
   bool concluded = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -40,6 +41,25 @@ bool BelongTogether(const NcclTestsTable& one, const NcclTestsTable& other) {
   return one.label != other.label || (one.command > 0 && one.settings.processes > 1);
 }
 
+// Without a list of devices: every size stands there once for each process, one row behind the other. A sweep does not
+// repeat a size before it goes on to the next one. The first size may be cut.
+int32_t InterleavedRuns(const NcclTestsTable& table) {
+  constexpr size_t kFewestSizes = 2;
+  std::vector<std::pair<int64_t, int32_t>> sizes;
+  for (const NcclTestsRow& row : table.rows) {
+    if (sizes.empty() || sizes.back().first != row.bytes) sizes.emplace_back(row.bytes, 0);
+    ++sizes.back().second;
+    if (sizes.size() > 1 && row.bytes < sizes[sizes.size() - 2].first) return 0;
+  }
+  if (sizes.size() < kFewestSizes) return 0;
+  const int32_t runs = sizes.back().second;
+  for (size_t i = 1; i < sizes.size(); ++i)
+    if (sizes[i].second != runs) return 0;
+  if (runs < 2 || sizes.front().second > runs) return 0;
+  // Two summaries say it for sure; else there must be more sizes.
+  return table.summaries == runs || (table.summaries <= 1 && sizes.size() > kFewestSizes + 1) ? runs : 0;
+}
+
 }  // namespace
 
 void MarkSeparateRuns(NcclTestsOutput& out) {
@@ -49,6 +69,7 @@ void MarkSeparateRuns(NcclTestsOutput& out) {
     for (const NcclTestsTable& other : out.tables)
       if (&other != &table && out.tables.size() <= 1000 && BelongTogether(table, other))
         owners.merge(FirstRanksOf(other));
+    if (owners.empty()) table.separate_runs = InterleavedRuns(table);
     if (owners.size() > 1) table.separate_runs = static_cast<int32_t>(owners.size());
   }
 }
