@@ -276,7 +276,10 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   const bool separate =
       std::any_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.separate_runs > 1; });
   const auto open = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return !IsComplete(run); });
-  if (open != runs.end() && !separate) {
+  // What a part of the pairs shows stands by itself.
+  const bool found = open != runs.end() && !open->matrices.empty() && !diagnosis.findings.empty() &&
+                     diagnosis.findings.front().severity != Severity::note;
+  if (open != runs.end() && !separate && !found) {
     if (open->devices.empty() && open->largest_bytes < 0 && !open->lines.empty()) {
       diagnosis.headline = "Part of a benchmark's table (" + BenchmarkWords(*open) + ")" + ProgressWords(*open);
       if (!FallWords(*open).empty()) diagnosis.status = Status::slow, diagnosis.confidence = Confidence::possible;

@@ -35,7 +35,8 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
     finding.status = Status::corrupt;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::certain;
-    finding.headline = "the results of " + BenchmarkWords(run) + " are wrong";
+    finding.headline = run.operation.empty() && run.ranks <= 0 ? "the results of the benchmark are wrong"
+                                                               : "the results of " + BenchmarkWords(run) + " are wrong";
     const BenchmarkLine* least = nullptr;
     for (const BenchmarkLine& line : run.lines) {
       if (line.out_of_place.wrong <= 0 && line.in_place.wrong <= 0) continue;

@@ -250,6 +250,7 @@ class TextReader {
 
   void TakeHeading(const NcclTestsColumns& columns) {
     if (!empty() && !table().rows.empty()) BeginTable();
+    table().headed = true;
     table().differences = columns.differences;
     table().host_times = columns.host_times;
     rows_.SetColumns(columns);

@@ -49,6 +49,7 @@ struct NcclTestsTable {
   int32_t summaries = 0;  // lines that count them: each run prints one
   double average_gbs = -1;
   bool average_failed = false;  // below NCCL_TESTS_MIN_BW
+  bool headed = false;          // the heading of its columns is there
   bool concluded = false;
   NcclTestsSettings settings;
   std::string_view label;  // of the launcher: "[1,0]<stdout>:"
