@@ -21,17 +21,17 @@ bool IsMetric(std::string_view name) {
 // What tells the place of a record in the run; "learning_rate" stands beside it in every one that has none.
 bool IsPlace(std::string_view name) {
   const std::string low = Lowered(name);
-  for (const std::string_view one : {"step", "_step", "global_step", "trainer/global_step", "current_steps", "iteration",
-                                     "iter", "epoch", "learning_rate", "lr", "train/global_step", "train/epoch",
-                                     "global_step/max_steps", "steps", "num_updates"})
+  for (const std::string_view one :
+       {"step", "_step", "global_step", "trainer/global_step", "current_steps", "iteration", "iter", "epoch",
+        "learning_rate", "lr", "train/global_step", "train/epoch", "global_step/max_steps", "steps", "num_updates"})
     if (low == one) return true;
   return false;
 }
 
 // A step has many names; readers know one.
 std::string_view PlainName(std::string_view name) {
-  for (const std::string_view one : {"_step", "global_step", "trainer/global_step", "current_steps", "train/global_step",
-                                     "global_step/max_steps", "steps"})
+  for (const std::string_view one : {"_step", "global_step", "trainer/global_step", "current_steps",
+                                     "train/global_step", "global_step/max_steps", "steps"})
     if (Lowered(name) == one) return "step";
   return name;
 }
@@ -128,7 +128,9 @@ class MetricObject {
     metric_ = metric_ || IsMetric(name);
     place_ = place_ || IsPlace(name);
     line_ += (line_.empty() ? "'" : ", '") + std::string(PlainName(name)) + "': " +
-             (low == "infinity" ? "inf" : low == "-infinity" ? "-inf" : low);
+             (low == "infinity"    ? "inf"
+              : low == "-infinity" ? "-inf"
+                                   : low);
   }
 
   std::string_view text_;
@@ -184,7 +186,6 @@ std::string WriteMetricRecords(std::string_view bytes) {
     if (first) document = !Trim(before).empty() && (Trim(before)[0] == '{' || Trim(before)[0] == '[');
     first = false;
     keep(before);
-    if (document && !out.empty() && out.back() != '\n') out += ' ';
     out += line;
     const std::string_view object = bytes.substr(at, length);
     out.append(static_cast<size_t>(std::count(object.begin(), object.end(), '\n')), '\n');

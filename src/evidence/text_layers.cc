@@ -93,6 +93,7 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
                              &training.scale.first, &training.scale.last})
       cite(*place);
+    for (OddValue* odd : {&training.zero_loss, &training.same_gradient}) cite(odd->source);
     for (StepTime& time : training.times) cite(time.source);
   }
   for (LogOutline& outline : fragment.outlines) {
@@ -105,6 +106,11 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     for (OwnLine& one : outline.own_lines) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);
     for (StepShare& one : outline.steps) cite(one.source);
+    for (RankValue& one : outline.values) cite(one.source);
+    for (FigureSeries& one : outline.series) {
+      cite(one.last);
+      cite(one.value.run_source);
+    }
     for (GroupRate& one : outline.rates) cite(one.source);
     for (PairRate& one : outline.pairs) cite(one.source);
     for (Utilization& one : outline.utilizations) cite(one.source);

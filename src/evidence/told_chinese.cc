@@ -57,7 +57,8 @@ bool StatesNotFiniteInChinese(std::string_view part) {
   for (size_t at = low.find("nan"); at != std::string::npos && !nan; at = low.find("nan", at + 3))
     nan = (at == 0 || !is_letter(low[at - 1])) && (at + 3 == low.size() || !is_letter(low[at + 3]));
   return nan && ContainsAny(low, {"loss", "grad", "损失", "梯度"}) &&
-         ContainsAny(low, {"出现", "变成", "变为", "成了", "都是", "就是", "一直", "全是", "为nan", "为 nan", "是nan"}) &&
+         ContainsAny(low,
+                     {"出现", "变成", "变为", "成了", "都是", "就是", "一直", "全是", "为nan", "为 nan", "是nan"}) &&
          !IsDoubtedInChinese(part);
 }
 

@@ -165,8 +165,8 @@ bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis) {
   const bool inactive = std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
     return event.kind == EventKind::port_state && event.As<PortState>().health != PortHealth::active;
   });
-  return HoldsListingsOnly(incident) && !inactive && !HasSlowedGpu(incident) && diagnosis.findings.empty() && OddLoads(incident).words.empty() &&
-         !ListingWords(incident, diagnosis).empty();
+  return HoldsListingsOnly(incident) && !inactive && !HasSlowedGpu(incident) && diagnosis.findings.empty() &&
+         OddLoads(incident).words.empty() && !ListingWords(incident, diagnosis).empty();
 }
 
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {

@@ -68,8 +68,9 @@ std::optional<Finding> FindSlowPeerAccess(const Incident& incident) {
         finding.status = Status::degraded;
         finding.severity = Severity::warning;
         finding.confidence = Confidence::likely;
-        finding.headline = "Direct access between the GPUs (P2P) is slower than the way over host memory: " + Rate(one) +
-                           " against " + Rate(other) + " (middle of " + std::to_string(pairs.direct.size()) + " pairs)";
+        finding.headline =
+            "Direct access between the GPUs (P2P) is slower than the way over host memory: " + Rate(one) + " against " +
+            Rate(other) + " (middle of " + std::to_string(pairs.direct.size()) + " pairs)";
         finding.explanation =
             "Direct access saves a copy and should be the faster way. Where it is not, the PCIe path between the GPUs "
             "sends it through the root complex or between two sockets: access control (ACS), an IOMMU, or no common "
@@ -78,7 +79,8 @@ std::optional<Finding> FindSlowPeerAccess(const Incident& incident) {
         finding.evidence.push_back({by_host.source, "", "without it"});
         finding.fix = {
             "See what lies between the GPUs: nvidia-smi topo -m. Pairs below SYS or PHB have no switch in common.",
-            "Switch off ACS on the PCIe bridges (lspci -vvv | grep ACSCtl) and the IOMMU (intel_iommu=off or iommu=pt), "
+            "Switch off ACS on the PCIe bridges (lspci -vvv | grep ACSCtl) and the IOMMU (intel_iommu=off or "
+            "iommu=pt), "
             "unless virtual machines need them.",
             "Until then compare NCCL_P2P_LEVEL=PIX, or NCCL_P2P_DISABLE=1, with the default in all_reduce_perf."};
         return finding;

@@ -257,9 +257,10 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
         (host.good.empty() ? "" : "; " + PortList(host.good) + (host.good.size() == 1 ? " is active" : " are active")) +
         (wished    ? "; the job is set to use one that is not"
          : matters ? ""
-         : interfaces ? "; that is the state of the IP interface, and the InfiniBand port below it may be active (ibstat "
-                        "tells)"
-                   : "; nothing here shows that the job uses one that is not");
+         : interfaces
+             ? "; that is the state of the IP interface, and the InfiniBand port below it may be active (ibstat "
+               "tells)"
+             : "; nothing here shows that the job uses one that is not");
     for (const Event* event : host.bad)
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(

@@ -63,10 +63,9 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   finding.cause = "steps-slow-down";
   finding.status = Status::slow;
   finding.severity = Severity::warning;
-  finding.confidence =
-      found->grows && (found->count < facts.incident.patience.few_steps || found->factor() < kMild)
-          ? Confidence::possible
-          : Confidence::likely;
+  finding.confidence = found->grows && (found->count < facts.incident.patience.few_steps || found->factor() < kMild)
+                           ? Confidence::possible
+                           : Confidence::likely;
   finding.headline =
       std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
       PaceWords(found->unit, found->before) + AtStep(found->before) + ", " + PaceWords(found->unit, found->after) +

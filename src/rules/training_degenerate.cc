@@ -50,7 +50,8 @@ Finding NoRewardFinding(const NoReward& found) {
                      ": no answer is better than another, so nothing is learnt";
   finding.evidence.push_back({found.spread->last, "reward 0, standard deviation 0", "the last of these reports"});
   finding.fix = {
-      "Print some answers beside the parts of their reward: does the reward function find the answer in the format that "
+      "Print some answers beside the parts of their reward: does the reward function find the answer in the format "
+      "that "
       "the model writes (tags, boxes, language)? Are answers cut at the length limit before they end?",
       "Check the prompt and its chat template against the ones of the model's supervised training, and that the "
       "checkpoint is the one that you mean.",
@@ -102,7 +103,8 @@ const Rule kTrainingDegenerateRule = {
     "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm in "
     "all digits. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that prints "
     "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. In "
-    "reinforcement learning, rewards that are all 0 teach nothing: mostly the reward function does not find the answers.",
+    "reinforcement learning, rewards that are all 0 teach nothing: mostly the reward function does not find the "
+    "answers.",
     "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
     "clipped before it is printed is a round number. None of these counts here.",
     {"Look at the batch and the labels of that step: are there tokens or samples that count?",

@@ -124,7 +124,8 @@ std::string RestartWords(const Incident& incident) {
 
 static std::string NonFiniteWord(const TrainingValue& value) { return value.word == "nan" ? "NaN" : value.word; }
 
-// "The reward went from 1.717 to 1.969." A policy's loss is near 0 by its definition, so the reward tells how it learns.
+// "The reward went from 1.717 to 1.969." A policy's loss is near 0 by its definition, so the reward tells how it
+// learns.
 static std::string RewardWords(const Incident& incident) {
   for (const LogOutline& outline : incident.outlines)
     for (const FigureSeries& figure : outline.series) {
@@ -153,8 +154,8 @@ static std::string ScaleFellWords(const LossScaleDrop& scale) {
 static std::string LostAtTheEndWords(const TrainingValue& value, bool is_loss) {
   if (value.run == 0 || value.run >= value.lines) return "";
   std::string words = std::string("The ") + (is_loss ? "loss" : "gradient norm") + " is " + NonFiniteWord(value) +
-                      (value.run == 1 ? " in the last line that shows it" :
-                       " in the last " + std::to_string(value.run) + " lines that show it") +
+                      (value.run == 1 ? " in the last line that shows it"
+                                      : " in the last " + std::to_string(value.run) + " lines that show it") +
                       (value.run_step >= 0 ? " (step " + std::to_string(value.run_step) + ")" : "");
   if (is_loss) return words + "; training is lost if it stays so.";
   return words + ": with float16 one such step is skipped, but training is lost if it stays so.";

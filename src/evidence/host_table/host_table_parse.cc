@@ -270,10 +270,11 @@ std::string_view PromptHost(std::string_view line) {
                                                                       : std::string_view();
 }
 
-// "HW Thermal Slowdown           : Not Active" of nvidia-smi -q, as its query names it: clocks_event_reasons.hw_thermal_slowdown
+// "HW Thermal Slowdown           : Not Active" of nvidia-smi -q, as its query names it:
+// clocks_event_reasons.hw_thermal_slowdown
 std::string ReasonOfClock(std::string_view text) {
   constexpr std::array<std::string_view, 9> kNames{
-      "Idle",       "Applications Clocks Setting", "SW Power Cap", "HW Slowdown", "HW Thermal Slowdown",
+      "Idle",       "Applications Clocks Setting", "SW Power Cap",        "HW Slowdown",          "HW Thermal Slowdown",
       "Sync Boost", "HW Power Brake Slowdown",     "SW Thermal Slowdown", "Display Clock Setting"};
   const size_t colon = text.find(" : ");
   if (colon == std::string_view::npos) return "";
@@ -309,7 +310,9 @@ class HostReader {
       host_ = host;
       return true;
     }
-    if (TakeMetric(text) || TakeFabric(text) || TakeReasonOfClock(text) || TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
+    if (TakeMetric(text) || TakeFabric(text) || TakeReasonOfClock(text) || TakeCheck(text) || TakeGpu(text) ||
+        TakeDisk(text))
+      return true;
     if (ListedNodes state; TakePartition(text, state) || TakeNodeRow(text, state) || TakeProlog(text, state) ||
                            (reasons_ && TakeReason(text, state)))
       return AddNode(std::move(state));

@@ -52,7 +52,8 @@ std::string_view FailureIn(std::string_view line) {
   }
   // The same without the host, or in the marks of somebody's page.
   for (const std::string_view key : {"Test NCCL failure ", "Test CUDA failure "})
-    if (std::string_view text = line.substr(std::min(line.find_first_not_of(" \t`*"), line.size())); TakeLiteral(text, key)) {
+    if (std::string_view text = line.substr(std::min(line.find_first_not_of(" \t`*"), line.size()));
+        TakeLiteral(text, key)) {
       TakeUntil(text, '\'');
       if (TakeLiteral(text, "'") && Contains(text, "'")) return text.substr(0, text.rfind('\''));
     }

@@ -352,5 +352,41 @@ TEST(NcclTests, ReadsWhatACommandAsksFor) {
   EXPECT_EQ(settings.ranks(), -1);
 }
 
+TEST(NcclTests, SizesThatStandThereTwiceAreTwoRuns) {
+  const std::string row1 =
+      "   67108864      16777216     float     sum      -1    13841    4.85    4.85      0    13830    4.85    4.85    "
+      "  0\n";
+  const std::string row2 =
+      "  134217728      33554432     float     sum      -1    27691    4.85    4.85      0    27634    4.86    4.86    "
+      "  0\n";
+  const std::string end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 4.8\n#\n";
+  const NcclTestsOutput twice = ParseNcclTestsText(row1 + row1 + row2 + end + row2 + end);
+  ASSERT_EQ(twice.tables.size(), 1u);
+  EXPECT_EQ(twice.tables[0].separate_runs, 2);
+  const NcclTestsOutput once = ParseNcclTestsText(row1 + row2 + end);
+  ASSERT_EQ(once.tables.size(), 1u);
+  EXPECT_EQ(once.tables[0].separate_runs, 0);
+  // Cycles repeat the whole sweep.
+  const NcclTestsOutput cycles = ParseNcclTestsText(row1 + row2 + row1 + row2 + end);
+  ASSERT_EQ(cycles.tables.size(), 1u);
+  EXPECT_EQ(cycles.tables[0].separate_runs, 0);
+}
+
+TEST(NcclTests, TheSummaryIsKnownAloneAndInAQuote) {
+  EXPECT_TRUE(IsNcclTestsLine("# Out of bounds values : 0 OK"));
+  EXPECT_TRUE(IsNcclTestsLine("and then it shows \"Out of bounds values : 31 FAILED\", why?"));
+  EXPECT_FALSE(IsNcclTestsLine("the index is out of bounds for 8 values : OK"));
+  const NcclTestsOutput quoted = ParseNcclTestsText("and then it shows \"Out of bounds values : 31 FAILED\", why?\n");
+  ASSERT_EQ(quoted.tables.size(), 1u);
+  EXPECT_EQ(quoted.tables[0].out_of_bounds, 31);
+}
+
+TEST(NcclTests, AFailureWithoutItsHost) {
+  const NcclTestsOutput out =
+      ParseNcclTestsText("` Test CUDA failure common.cu:1045 'no CUDA-capable device is detected'`\n");
+  ASSERT_EQ(out.tables.size(), 1u);
+  EXPECT_EQ(out.tables[0].failure, "no CUDA-capable device is detected");
+}
+
 }  // namespace
 }  // namespace tacet

@@ -13,9 +13,9 @@ namespace {
 Recognition RecogniseP2pTest(std::string_view prefix, std::string_view) {
   if (!ContainsAny(prefix, {"P2P", "Access Peer Device="})) return Recognition::no;
   // A part of the output is known wherever it begins.
-  const bool ours = ContainsAny(prefix, {"P2P=Enabled Bandwidth", "P2P=Disabled Bandwidth Matrix", "P2P Connectivity Matrix",
-                                         "CAN Access Peer Device=", "CANNOT Access Peer Device=", "P2P=Enabled Latency",
-                                         "P2P=Disabled Latency"});
+  const bool ours = ContainsAny(
+      prefix, {"P2P=Enabled Bandwidth", "P2P=Disabled Bandwidth Matrix", "P2P Connectivity Matrix",
+               "CAN Access Peer Device=", "CANNOT Access Peer Device=", "P2P=Enabled Latency", "P2P=Disabled Latency"});
   return ours ? Recognition::yes : Recognition::no;
 }
 
@@ -26,12 +26,15 @@ void AddReach(const P2pOutput& parsed, Fragment& out) {
   event.kind = EventKind::gpu_check;
   event.speaker = kNobody;
   event.source = {FileId{}, parsed.reach.front().line, parsed.reach.front().offset};
-  const auto apart = std::count_if(parsed.reach.begin(), parsed.reach.end(), [](const P2pReach& one) { return !one.can; });
-  event.text = std::to_string(parsed.reach.size()) + " pairs of GPUs, " + std::to_string(apart) + " without direct access";
+  const auto apart =
+      std::count_if(parsed.reach.begin(), parsed.reach.end(), [](const P2pReach& one) { return !one.can; });
+  event.text =
+      std::to_string(parsed.reach.size()) + " pairs of GPUs, " + std::to_string(apart) + " without direct access";
   GpuCheck check;
-  check.test = apart == 0                                               ? "all pairs of GPUs reach each other directly"
-               : apart == static_cast<std::ptrdiff_t>(parsed.reach.size()) ? "no pair of GPUs reaches each other directly"
-                                                                           : "some pairs of GPUs reach each other directly, others do not";
+  check.test = apart == 0 ? "all pairs of GPUs reach each other directly"
+               : apart == static_cast<std::ptrdiff_t>(parsed.reach.size())
+                   ? "no pair of GPUs reaches each other directly"
+                   : "some pairs of GPUs reach each other directly, others do not";
   check.of_setup = check.remark = true;
   event.detail = std::move(check);
 }

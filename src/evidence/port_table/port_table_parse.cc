@@ -142,8 +142,8 @@ class PortReader {
       device_.clear();
       return true;
     }
-    return TakeCounter(Trim(line)) || TakePortInfo(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) || TakeRow(Trim(line)) ||
-           TakeBlock(line, Trim(line));
+    return TakeCounter(Trim(line)) || TakePortInfo(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) ||
+           TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
   }
 
   // # Port info: Lid 1 port 28                 ibportstate 1 28, smpquery portinfo 1 28
@@ -451,8 +451,7 @@ class PortReader {
     PortRow& row = RowOf(host_, "", -1, name);
     row.port.infiniband |= name.starts_with("ib");
     const bool meant = !Contains(flags, ",UP") && !Contains(flags, "<UP");
-    const PortHealth down = name.starts_with("ib") ? PortHealth::interface_down : PortHealth::down;
-    Set(row, state == "UP" ? PortHealth::active : meant ? PortHealth::disabled : down, false);
+    Set(row, state == "UP" ? PortHealth::active : meant ? PortHealth::disabled : PortHealth::down, false);
     return true;
   }
 
@@ -477,13 +476,14 @@ class PortReader {
       return true;
     }
     // A fragment that begins below the name of its adapter.
-    if (device_.empty() && BeginsFragment(text)) {
+    if (device_.empty() && ContainsAny(bytes_, {"Physical state: ", "PORT_"}) && BeginsFragment(text)) {
       device_ = kUnnamed;
       port_ = -1;
       unnamed_ = 0;
     }
     // All that follows is indented below it.
-    if (device_ == kUnnamed ? !Contains(text, ":") : device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
+    if (device_ == kUnnamed ? !Contains(text, ":")
+                            : device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
       if (!text.empty()) device_.clear();
       return false;
     }

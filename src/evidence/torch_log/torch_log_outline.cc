@@ -453,11 +453,10 @@ bool IsOutlineOfAJob(std::string_view bytes) { return IsOfAJob(LookAt(bytes)); }
 void AddOutline(std::string_view bytes, Fragment& out) {
   Looks look = LookAt(bytes);
   const LogOutline& outline = look.outline;
-  const bool rewarded = std::any_of(outline.series.begin(), outline.series.end(), [](const FigureSeries& one) {
-    return one.kind >= FigureSeries::Kind::reward;
-  });
-  const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved || outline.trained ||
-                     outline.served || outline.stopped;
+  const bool rewarded = std::any_of(outline.series.begin(), outline.series.end(),
+                                    [](const FigureSeries& one) { return one.kind >= FigureSeries::Kind::reward; });
+  const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved ||
+                     outline.trained || outline.served || outline.stopped;
   if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);

@@ -33,8 +33,8 @@ bool IsProcess(std::string_view name) {
   return low == "process" || low == "proc" || low == "worker";
 }
 
-// "reward", "train/reward_std", "critic/rewards/mean": the whole of it, not one of the functions that it is made of. Until
-// a line shows another value, it is 0.
+// "reward", "train/reward_std", "critic/rewards/mean": the whole of it, not one of the functions that it is made of.
+// Until a line shows another value, it is 0.
 FigureSeries::Kind KindOfReward(std::string_view name) {
   for (const std::string_view one : {"train/", "critic/", "objective/"}) TakeLiteral(name, one);
   for (const std::string_view one : {"reward", "rewards/mean", "mean_reward", "reward_mean"})
@@ -188,7 +188,8 @@ void FigureReader::AddSeries(Parts& parts, const SourceRef& source, LogOutline& 
   for (const auto& [number, name] : parts.values) {
     if (number->index >= 0 || number->digest || number->name.empty()) continue;
     const bool of_reward = KindOfReward(number->name) != FigureSeries::Kind::other;
-    if (name.kind != FigureKind::loss && name.kind != FigureKind::gradient && name.kind != FigureKind::other && !of_reward)
+    if (name.kind != FigureKind::loss && name.kind != FigureKind::gradient && name.kind != FigureKind::other &&
+        !of_reward)
       continue;
     if (name.kind == FigureKind::other && !number->marked && Contains(number->name, " ")) continue;
     const std::pair<int32_t, std::string> key{parts.share.rank, std::string(number->name)};

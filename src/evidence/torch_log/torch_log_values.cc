@@ -240,8 +240,8 @@ static std::optional<FoundValue> LoweredScale(std::string_view text) {
   // apex: "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0"
   for (auto behind = After(text, "oss scale"); behind; behind = After(*behind, "oss scale")) {
     std::string_view rest = *behind;
-    for (const std::string_view link : {" is", " was", " has been", " decreased", " reduced", " lowered", " halved",
-                                        " adjusted", " set"})
+    for (const std::string_view link :
+         {" is", " was", " has been", " decreased", " reduced", " lowered", " halved", " adjusted", " set"})
       TakeLiteral(rest, link);
     if (TakeLiteral(rest, " to")) return ValueBehind(rest);
   }
@@ -348,7 +348,8 @@ bool IsSomebodysSentence(std::string_view text) {
 
 bool IsOfEvaluation(std::string_view text) {
   const std::string low = LowerCase(text.substr(0, 120));
-  return ContainsAny(low, {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:", "valid on '", "| valid |"});
+  return ContainsAny(low,
+                     {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:", "valid on '", "| valid |"});
 }
 
 void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
