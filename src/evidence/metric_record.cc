@@ -9,7 +9,7 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kLongest = 8 * 1024, kLongestName = 80, kMostMembers = 120;
+constexpr size_t kLongest = 8 * 1024, kLongestName = 80, kMostNames = 120;
 constexpr std::string_view kSpace = " \t\r\n";
 
 // "reward", "rewards/accuracy", "train_loss", "pg_loss"
@@ -95,7 +95,7 @@ class MetricObject {
 
   bool ReadMember() {
     std::string_view name, value;
-    if (++members_ > kMostMembers || !TakeQuoted(&name) || name.empty() || name.size() > kLongestName) return false;
+    if (++members_ > kMostNames || !TakeQuoted(&name) || name.empty() || name.size() > kLongestName) return false;
     SkipSpace();
     if (!TakeLiteral(text_, ":")) return false;
     SkipSpace();
