@@ -18,12 +18,16 @@ bool IsMetric(std::string_view name) {
   return low.ends_with("loss") || low == "reward" || Contains(low, "grad_norm") || Contains(low, "perplexity");
 }
 
-// What tells the place of a record in the run; "learning_rate" stands beside it in every one that has none.
+// What tells the place of a record in the run. The rate that is used now stands beside a loss as well, but also in a
+// configuration, beside the weights of parts of the loss.
+bool IsRate(std::string_view name) { return name == "learning_rate" || name == "lr"; }
+bool IsPlainMetric(std::string_view name) { return name == "loss" || name == "grad_norm" || name == "reward"; }
+
 bool IsPlace(std::string_view name) {
   const std::string low = Lowered(name);
   for (const std::string_view one :
        {"step", "_step", "global_step", "trainer/global_step", "current_steps", "iteration", "iter", "epoch",
-        "learning_rate", "lr", "train/global_step", "train/epoch", "global_step/max_steps", "steps", "num_updates"})
+        "train/global_step", "train/epoch", "global_step/max_steps", "steps", "num_updates"})
     if (low == one) return true;
   return false;
 }
@@ -62,7 +66,7 @@ class MetricObject {
   void SkipSpace() { text_.remove_prefix(std::min(text_.find_first_not_of(kSpace), text_.size())); }
 
   size_t Ends(size_t size, bool enough) {
-    if (!enough || !metric_ || !place_) return 0;
+    if (!enough || !metric_ || (!place_ && !(rate_ && plain_))) return 0;
     line_ = "{" + line_ + "}";
     return size - text_.size();
   }
@@ -127,6 +131,8 @@ class MetricObject {
     ++numbers_;
     metric_ = metric_ || IsMetric(name);
     place_ = place_ || IsPlace(name);
+    rate_ = rate_ || IsRate(name);
+    plain_ = plain_ || IsPlainMetric(name);
     line_ += (line_.empty() ? "'" : ", '") + std::string(PlainName(name)) + "': " +
              (low == "infinity"    ? "inf"
               : low == "-infinity" ? "-inf"
@@ -137,7 +143,7 @@ class MetricObject {
   const bool whole_;
   std::string line_;
   size_t members_ = 0, numbers_ = 0;
-  bool metric_ = false, place_ = false, json_ = false;
+  bool metric_ = false, place_ = false, rate_ = false, plain_ = false, json_ = false;
 };
 
 // Calls `found` with the begin, the length and the line of each object.

@@ -44,6 +44,7 @@ TEST(MetricRecord, OneThatTheEndCutsOffCounts) {
 
 TEST(MetricRecord, OtherObjectsAreNone) {
   for (const char* text : {R"({"loss": "cross_entropy", "learning_rate": 1e-5, "epochs": 3})",  // a configuration
+                           R"({"learning_rate": 1e-5, "router_aux_loss": 0.001, "epochs": 3})",
                            R"({"name": "step", "ph": "X", "ts": 12, "dur": 4, "args": {"loss": 1}})",
                            R"({'loss': 1.2, 'grad_norm': 3.1, 'epoch': 0.1})",  // as it is
                            R"({"step": 10, "seconds": 0.5, "tokens": 4096})", "{}", "{\"loss\": "})
