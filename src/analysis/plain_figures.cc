@@ -16,11 +16,15 @@ namespace {
 
 // Of the time of all steps: with half of it in data, the loader is what the job waits for.
 constexpr double kMostlyData = 0.5;
+// Single loads that take so much of the time are worth a word, though most steps have their data at once.
+constexpr double kPartlyData = 0.25;
 // So few lines show nothing, unless they tell of this many seconds.
 constexpr size_t kFewShares = 5;
 constexpr double kLongTime = 10;
 // A batch so many times longer than the median is another thing than the rest.
 constexpr double kFarAbove = 10;
+// A load that takes so many times a usual step.
+constexpr double kLongLoad = 5;
 // Below this a GPU does next to nothing, whatever model it runs; small models on many GPUs reach 10 to 20 %.
 constexpr double kLowPercent = 5;
 // NVLink within a host against one adapter of 200 Gb/s between hosts is a factor of 10: less is by design.
@@ -92,7 +96,13 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
       data += all[i]->data;
       stood_for += all[i]->data * StepsSince(*all[i - 1], *all[i]);
     }
-    if (whole <= 0 || data < kMostlyData * whole || (all.size() < kFewShares && stood_for < kLongTime)) continue;
+    wait.usual = MedianWhole(all);
+    // One load that stops everybody for a long time, among steps that have their data: not the first of an epoch.
+    const bool one_stops = std::any_of(all.begin() + 1, all.end(), [&](const StepShare* step) {
+      return step->data >= kLongTime && step->data >= kLongLoad * wait.usual && step->place > 1;
+    });
+    const double least = one_stops && all.size() >= kFewShares ? kPartlyData : kMostlyData;
+    if (whole <= 0 || data < least * whole || (all.size() < kFewShares && stood_for < kLongTime)) continue;
     wait.share = data / whole;
     if (wait.each_epoch) {
       wait.longest = split.first;
@@ -101,7 +111,7 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
     }
     wait.usual = MedianWhole(all);
     for (const StepShare* step : all)
-      if (step->data >= kFarAbove * wait.usual && step != all.front()) wait.longest.push_back(step);
+      if (step->data >= kLongLoad * wait.usual && step != all.front()) wait.longest.push_back(step);
     // What these few cost, of all that is shown.
     if (!wait.longest.empty()) {
       wait.longest_share = 0;

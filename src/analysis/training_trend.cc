@@ -23,6 +23,12 @@ bool IsLost(const TrainingValue& value, bool is_loss) {
   return value.run >= (is_loss ? 1 : 2) && (value.run >= 2 || value.lines >= 4);
 }
 
+// Loss and gradients of one line: no scaler does that.
+bool AreBothLost(const TrainingRecord& record) {
+  return record.loss.run > 0 && record.loss.lines > record.loss.run && record.gradient.run > 0 &&
+         record.gradient.lines > record.gradient.run;
+}
+
 // At its minimum the scale cannot fall: most steps since the first one there were skipped, so nothing is learnt.
 bool IsAtFloor(const LossScaleDrop& scale) {
   const bool steps_known = scale.floor_step >= 0 && scale.last_step >= scale.floor_step;
@@ -90,7 +96,9 @@ std::optional<NonFiniteTraining> FindLostFigure(const Incident& incident) {
     };
     std::stable_sort(lost.begin(), lost.end(), by_kind);
     // One figure without a known meaning may be a metric that is not defined any more.
-    if (lost.empty() || (lost.front()->kind == FigureSeries::Kind::other && lost.size() < 2)) continue;
+    const bool unknown = !lost.empty() && lost.front()->kind != FigureSeries::Kind::loss &&
+                         lost.front()->kind != FigureSeries::Kind::gradient;
+    if (lost.empty() || (unknown && lost.size() < 2)) continue;
     const FigureSeries& first = *lost.front();
     std::set<std::string_view> names;
     for (const FigureSeries* figure : lost) names.insert(figure->name);
@@ -183,6 +191,25 @@ std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, doubl
   return found;
 }
 
+// Few lines, most of which are slower than those before them: a trend for whoever says so anyway.
+std::optional<SlowingSteps> MildRise(const std::vector<StepTime>& times) {
+  constexpr size_t kFewest = 8;
+  constexpr double kLeastAgreement = 0.5, kLeastFactor = 1.1;
+  if (times.size() < kFewest || RiseOf(times).agreement < kLeastAgreement) return std::nullopt;
+  std::vector<const StepTime*> early, late;
+  for (size_t i = 0; i < times.size() / 3; ++i) {
+    early.push_back(&times[i]);
+    late.push_back(&times[times.size() - 1 - i]);
+  }
+  SlowingSteps found{.before = *MiddleStep(early), .after = *MiddleStep(late), .grows = true};
+  return found.factor() >= kLeastFactor ? std::optional(found) : std::nullopt;
+}
+
+bool SaysItIsSlow(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(),
+                     [](const Event& event) { return event.kind == EventKind::told_slow; });
+}
+
 std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& times, bool exact, const Patience& patience) {
   const size_t least = exact ? patience.few_exact_steps : patience.few_steps;
   if (times.size() < least) return std::nullopt;
@@ -227,7 +254,7 @@ std::optional<SlowingSteps> SlowingInTrace(const Timeline& timeline, const Patie
 
 std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident) {
   for (const TrainingRecord& record : incident.training) {
-    if (IsLost(record.loss, true) && !IsNobodys(incident, record.loss))
+    if ((IsLost(record.loss, true) || AreBothLost(record)) && !IsNobodys(incident, record.loss))
       return NonFiniteTraining{&record, &record.loss, "loss", 1, record.source};
     if (IsLost(record.gradient, false))
       return NonFiniteTraining{&record, &record.gradient, "gradient norm", 1, record.source};
@@ -241,12 +268,16 @@ std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident)
 }
 
 std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident) {
-  for (const TrainingRecord& record : incident.training)
-    if (auto found = SlowingOf(record.times, record.exact_times, incident.patience)) {
+  const bool told = SaysItIsSlow(incident);
+  for (const TrainingRecord& record : incident.training) {
+    auto found = SlowingOf(record.times, record.exact_times, incident.patience);
+    if (!found && told) found = MildRise(record.times);
+    if (found) {
       found->unit = record.unit;
       found->count = record.times.size();
       return found;
     }
+  }
   // Ranks take their steps together: one trace shows what all do.
   for (const Timeline& timeline : incident.timelines)
     if (auto found = SlowingInTrace(timeline, incident.patience)) {

@@ -32,7 +32,7 @@ struct GpuCheck {
   std::string gpus;  // of a test that failed: "6", "1, 6"; empty: all, or not told
   bool failed = false;
   bool of_setup = false;  // it looks at the host's software, not at a device: "Persistence Mode"
-  bool remark = false;    // no test but what one says of its failure
+  bool remark = false;    // no test but what one says of its failure; of the setup alone, `test` is a sentence about it
 };
 
 enum class NodeCondition : uint8_t {

@@ -65,7 +65,9 @@ struct RankValue {
 
 // One figure that a program prints again and again, as one rank prints it: "d_loss", "grad_norm", "reward".
 struct FigureSeries {
-  enum class Kind : uint8_t { other, loss, gradient };
+  // Of reinforcement learning: the reward, how much it differs within a group, and one of them that every line shows as
+  // 0.
+  enum class Kind : uint8_t { other, loss, gradient, reward, reward_spread, no_reward, no_spread };
   Kind kind = Kind::other;
   int32_t rank = -1;
   std::string name;

@@ -10,6 +10,7 @@
 #include "evidence/csv_log.h"
 #include "evidence/format.h"
 #include "evidence/log_envelope.h"
+#include "evidence/metric_record.h"
 #include "evidence/pasted_text.h"
 #include "evidence/shipper_head.h"
 #include "evidence/wrapped_error.h"
@@ -55,7 +56,7 @@ TextLayer TakeOffHeads(std::string_view bytes, ShipperHead head, size_t most) {
 
 bool HasLayer(std::string_view prefix) {
   return FindEnvelope(prefix) != Envelope::none || FindShipperHead(prefix) != ShipperHead::none || IsCsvLog(prefix) ||
-         FindPaste(prefix) != Paste::none || HasWrappedErrors(prefix);
+         HasMetricRecords(prefix) || FindPaste(prefix) != Paste::none || HasWrappedErrors(prefix);
 }
 
 std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
@@ -68,6 +69,7 @@ std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
     return TakeOffHeads(bytes, head, most);
   if (IsCsvLog(prefix))
     return TextLayer{TakeCsvLines(bytes, most), UnpackedFrom("a table of a log store"), bytes.size() > most};
+  if (HasMetricRecords(prefix)) return TextLayer{WriteMetricRecords(bytes), "read as a trainer's lines", false};
   if (bytes.size() > kMostPasted) return std::nullopt;
   const Paste paste = FindPaste(prefix);
   if (paste == Paste::none && HasWrappedErrors(prefix))
@@ -94,6 +96,7 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
                              &training.scale.first, &training.scale.last})
       cite(*place);
+    for (OddValue* odd : {&training.zero_loss, &training.same_gradient}) cite(odd->source);
     for (StepTime& time : training.times) cite(time.source);
   }
   for (LogOutline& outline : fragment.outlines) {
@@ -106,6 +109,13 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     for (OwnLine& one : outline.own_lines) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);
     for (StepShare& one : outline.steps) cite(one.source);
+    for (RankValue& one : outline.values) cite(one.source);
+    for (StepDecimal& one : outline.decimals) cite(one.source);
+    for (FigureSeries& one : outline.series) {
+      cite(one.last);
+      cite(one.value.run_source);
+      cite(one.value.far_source);
+    }
     for (GroupRate& one : outline.rates) cite(one.source);
     for (PairRate& one : outline.pairs) cite(one.source);
     for (Utilization& one : outline.utilizations) cite(one.source);

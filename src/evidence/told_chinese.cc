@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <initializer_list>
+#include <string>
 
 #include "base/text_scan.h"
 
@@ -47,6 +48,20 @@ bool StatesSlownessInChinese(std::string_view part) {
          !IsDoubtedInChinese(part);
 }
 
+bool StatesNotFiniteInChinese(std::string_view part) {
+  std::string low(part);
+  std::transform(low.begin(), low.end(), low.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  bool nan = false;
+  for (size_t at = low.find("nan"); at != std::string::npos && !nan; at = low.find("nan", at + 3))
+    nan = (at == 0 || !is_letter(low[at - 1])) && (at + 3 == low.size() || !is_letter(low[at + 3]));
+  return nan && ContainsAny(low, {"loss", "grad", "损失", "梯度"}) &&
+         ContainsAny(low,
+                     {"出现", "变成", "变为", "成了", "都是", "就是", "一直", "全是", "为nan", "为 nan", "是nan"}) &&
+         !IsDoubtedInChinese(part);
+}
+
 // Commas and full stops of both scripts end a part.
 bool AnyChinesePart(std::string_view line, bool (*states)(std::string_view part)) {
   constexpr std::array<std::string_view, 10> kEnds = {"，", "。", "；", "！", "？", "：", ",", ";", "!", "?"};
@@ -76,6 +91,10 @@ bool IsChineseSentence(std::string_view line) {
 
 bool ChineseSaysItHangs(std::string_view line) {
   return IsChineseSentence(line) && AnyChinesePart(line, StatesAHangInChinese);
+}
+
+bool ChineseSaysItIsNotFinite(std::string_view line) {
+  return IsChineseSentence(line) && AnyChinesePart(line, StatesNotFiniteInChinese);
 }
 
 bool ChineseSaysItIsSlow(std::string_view line) {

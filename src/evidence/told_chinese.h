@@ -8,8 +8,11 @@ namespace tacet {
 // A sentence in Chinese characters, with or without English terms between them: no line of a program's log.
 bool IsChineseSentence(std::string_view line);
 
-// Whether such a sentence says that the job hangs, or that it is slow. Not one that supposes, denies or asks it.
+// Whether such a sentence says that the job hangs, that it is slow, or that its figures are not finite. Not one that
+// supposes, denies or asks it.
 bool ChineseSaysItHangs(std::string_view line);
 bool ChineseSaysItIsSlow(std::string_view line);
+// "训练到一半loss变成nan"
+bool ChineseSaysItIsNotFinite(std::string_view line);
 
 }  // namespace tacet

@@ -30,6 +30,11 @@ std::string WithQuestionsApart(std::string_view low) {
   std::string out(low);
   for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there "})
     for (size_t at = out.find(asks); at != std::string::npos; at = out.find(asks, at + 1)) out.replace(at, 4, ".   ");
+  // "I don't know why the steps take longer" states that they do.
+  for (const std::string_view states :
+       {"n't know why", "not know why", "n't understand why", "not understand why", "not sure why", "no idea why"})
+    for (size_t at = out.find(states); at != std::string::npos; at = out.find(states, at + 1))
+      out.replace(at, states.size(), std::string(states.size(), ' '));
   return out;
 }
 
@@ -133,6 +138,7 @@ bool SaysItIsSlow(std::string_view line) {
 }
 
 bool SaysItIsNotFinite(std::string_view line) {
+  if (ChineseSaysItIsNotFinite(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
   return AnyPart(Lowered(line), StatesNotFinite);
 }

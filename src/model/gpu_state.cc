@@ -31,6 +31,8 @@ GpuState ReadGpuState(std::string_view row) {
   struct Reason {
     std::string_view name, words;
   };
+  state.reasons_told = Contains(row, "hw_slowdown=") || Contains(row, "sw_power_cap=");
+  state.power_capped = Contains(row, "sw_power_cap=Active");
   constexpr Reason kReasons[] = {{"hw_thermal_slowdown=Active", "a hardware thermal slowdown"},
                                  {"sw_thermal_slowdown=Active", "a software thermal slowdown"},
                                  {"hw_power_brake_slowdown=Active", "a power brake"},

@@ -116,6 +116,14 @@ constexpr RefusalWords kRefusalWords[] = {
     {"serving-memory", {"is less than desired GPU memory utilization", ""}},
     {"cache-memory", {"No available memory for the cache blocks", ""}},
     {"cache-memory", {"larger than the maximum number of tokens that can be stored in KV cache", ""}},
+    // What is needed, and what is there: "(4.3 GiB KV cache is needed, which is larger than the available KV cache
+    // memory"
+    {"cache-memory", {" needed, which is larger than the available", ""}},
+    {"cache-memory", {"KV cache", " exceeds the available"}},
+    {"cache-memory", {"KV cache", "larger than the available"}},
+    {"cache-memory", {"KV cache", "ot enough memory"}},
+    {"cache-memory", {"KV cache", "nsufficient memory"}},
+    {"cache-memory", {"mem-fraction-static", "ot enough memory"}},
     {"too-few-slots", {"not enough slots available in the system", ""}},
     {"mpi-no-program", {"was unable to find the specified executable file", ""}},
     {"mpi-as-root", {"detected an attempt to run as root", ""}},

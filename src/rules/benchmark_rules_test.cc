@@ -140,5 +140,43 @@ TEST(BenchmarkVerdict, ProcessesThatRanAloneMeasuredNothing) {
   EXPECT_NE(verdict.headline.find("2 runs of 1 rank"), std::string::npos) << verdict.headline;
 }
 
+// Four GPUs, of which the last row is cut off.
+BenchmarkMatrix Pairs(const char* title, double gbs) {
+  BenchmarkMatrix matrix;
+  matrix.title = title;
+  matrix.row_kind = matrix.column_kind = "GPU";
+  matrix.columns = {"0", "1", "2", "3"};
+  matrix.rows = {"0", "1", "2"};
+  for (size_t row = 0; row < 3; ++row) {
+    matrix.cells.emplace_back(4, gbs);
+    matrix.cells.back()[row] = 900;
+  }
+  return matrix;
+}
+
+TEST(SlowPeerAccess, IsToldFromTheRowsThatAreThere) {
+  for (const auto& [direct, is_slow] : {std::pair{10.1, true}, std::pair{21.0, false}, std::pair{52.0, false}}) {
+    BenchmarkRun run;
+    run.tool = "p2pBandwidthLatencyTest";
+    run.operation = "peer_to_peer";
+    run.checks_results = false;
+    run.matrices = {Pairs("Unidirectional P2P=Disabled Bandwidth", 22.2),
+                    Pairs("Unidirectional P2P=Enabled Bandwidth (P2P Writes)", direct)};
+    const JudgedCase judged = Judged(std::move(run));
+    const Diagnosis diagnosis = judged.Verdict();
+    EXPECT_EQ(diagnosis.status == Status::degraded, is_slow) << direct << ": " << diagnosis.headline;
+  }
+}
+
+TEST(Benchmarks, ASummaryWithoutRowsCountsNoWrongValue) {
+  BenchmarkRun run = Clean();
+  run.lines.clear();
+  run.average_bus_gbs = 33.3;
+  const JudgedCase judged = Judged(std::move(run));
+  const Diagnosis diagnosis = judged.Verdict();
+  EXPECT_EQ(diagnosis.status, Status::healthy);
+  EXPECT_NE(diagnosis.headline.find("average bus bandwidth 33.3 GB/s"), std::string::npos) << diagnosis.headline;
+}
+
 }  // namespace
 }  // namespace tacet

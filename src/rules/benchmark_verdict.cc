@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/nccl_warnings.h"
+#include "model/refusals.h"
 #include "rules/message_words.h"
 #include "rules/open_finding.h"
 #include "rules/words.h"
@@ -53,9 +54,9 @@ const Event* LastCauseOf(const Incident& incident) {
   return last;
 }
 
-void TellReason(const Incident& incident, Finding& finding) {
+void TellReason(const Incident& incident, const SourceRef& failed_at, Finding& finding) {
   const Event* reason = LastCauseOf(incident);
-  if (!reason) return;
+  if (!reason || (reason->source.file == failed_at.file && reason->source.line == failed_at.line)) return;
   const NcclWarning* known = FindNcclWarning(reason->As<Warning>().id);
   finding.headline += "; NCCL warned before: '" + MessageWords(reason->text) + "'";
   finding.evidence.push_back(CiteEvent(*reason, "NCCL's last warning"));
@@ -95,14 +96,21 @@ std::string BenchmarkWords(const BenchmarkRun& run) {
   return ranks.empty() ? run.operation : run.operation + " of " + ranks;
 }
 
+// Rows are not shown, and the summary counts no wrong value.
+static bool IsCountedInSummary(const BenchmarkRun& run) {
+  return run.lines.empty() && run.concluded && run.failed_checks == 0;
+}
+
 bool IsChecked(const BenchmarkRun& run) {
   if (!run.checks_results) return true;
+  if (run.lines.empty()) return IsCountedInSummary(run);
   return !run.lines.empty() && std::all_of(run.lines.begin(), run.lines.end(), [](const BenchmarkLine& line) {
     return line.out_of_place.wrong >= 0 || line.in_place.wrong >= 0;
   });
 }
 
 static bool ChecksAny(const BenchmarkRun& run) {
+  if (IsCountedInSummary(run)) return run.checks_results;
   return run.checks_results && std::any_of(run.lines.begin(), run.lines.end(), [](const BenchmarkLine& line) {
            return line.out_of_place.wrong >= 0 || line.in_place.wrong >= 0;
          });
@@ -127,7 +135,16 @@ std::optional<Finding> FindFailedBenchmark(const Incident& incident) {
         "first.";
     finding.evidence.push_back({run.failed_at, run.failure, "the benchmark stops here"});
     finding.fix = {"Run it again with NCCL_DEBUG=INFO and give the output of all ranks to `tacet diagnose`."};
-    TellReason(incident, finding);
+    // What the call answers may be known by itself.
+    if (const Refusal* refusal = ClassifyRefusal(run.failure)) {
+      finding.headline += ": " + std::string(refusal->sentence);
+      finding.explanation = "A call to CUDA or NCCL failed for a reason that its answer tells.";
+      finding.fix.clear();
+      for (const std::string_view step : refusal->steps)
+        if (!step.empty()) finding.fix.emplace_back(step);
+      return finding;
+    }
+    TellReason(incident, run.failed_at, finding);
     return finding;
   }
   return std::nullopt;
@@ -141,21 +158,16 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
     finding.status = Status::degraded;
     finding.severity = Severity::warning;
     finding.confidence = Confidence::likely;
-    finding.headline = count + " processes each ran the benchmark alone, as " + count + " runs of " +
-                       (run.ranks == 1 ? "1 rank" : std::to_string(run.ranks) + " ranks") + " instead of one run of " +
-                       std::to_string(run.separate_runs * std::max(run.ranks, 1)) +
-                       " ranks: nothing was sent between the processes";
-    // The list of devices is missing: the rows alone show it.
-    const bool by_rows = run.ranks < 1;
-    if (by_rows)
-      finding.headline =
-          "two runs of the benchmark wrote to one output at the same time, so that every size appears twice; "
-          "most likely each process ran the benchmark alone, and the figures are not those of all ranks "
-          "together";
-    if (by_rows) finding.confidence = Confidence::possible;
-    if (by_rows) finding.evidence.push_back({run.source, "", "the table whose sizes are printed twice"});
+    finding.headline = count + " processes each ran the benchmark alone, as " + count + " runs" +
+                       (run.ranks < 1    ? std::string(" instead of one run of all ranks")
+                        : run.ranks == 1 ? " of 1 rank instead of one run of " + count + " ranks"
+                                         : " of " + std::to_string(run.ranks) + " ranks instead of one run of " +
+                                               std::to_string(run.separate_runs * run.ranks) + " ranks") +
+                       (run.devices.empty() ? ": every size stands there " + count + " times" : "") +
+                       (run.devices.empty() ? ", and nothing was sent between the processes"
+                                            : ": nothing was sent between the processes");
     finding.explanation =
-        std::string(by_rows ? "" : "Each process calls itself rank 0. ") +
+        std::string(run.devices.empty() ? "" : "Each process calls itself rank 0. ") +
         "The tests take their rank and the number of ranks from MPI; built without "
         "MPI, or against a different MPI than the launcher's, every process starts a run of its own." +
         std::string(run.ranks == 1 ? " With 1 rank the bus bandwidth is 0 by definition, and the other figures only "
@@ -166,6 +178,8 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
         if (one.separate_runs > 1 && device.rank == Rank{0} && finding.evidence.size() < 3)
           finding.evidence.push_back(
               {device.source, "process " + std::to_string(device.pid) + " on " + device.host, "calls itself rank 0"});
+    if (finding.evidence.empty() && run.lines.size() > 1)
+      finding.evidence.push_back({run.lines.back().source, "", "a size that stands there once for each process"});
     finding.fix = {
         "Build the tests with MPI, against the MPI whose mpirun or srun starts them: make MPI=1 "
         "MPI_HOME=/path/to/mpi.",
@@ -207,6 +221,8 @@ std::string LevelWords(const BenchmarkRun& run) {
   if (std::string fall = run.ranks == 1 ? std::string() : FallWords(run); !fall.empty()) return fall;
   if (run.ranks == 1) return "; with 1 rank the bus bandwidth is 0 by definition";
   const double best = BestBusBandwidth(run);
+  if (best <= 0 && run.lines.empty() && run.average_bus_gbs > 0)
+    return "; average bus bandwidth " + Figure(run.average_bus_gbs) + " GB/s";
   if (best <= 0) return "";
   const std::string plain = "; best bus bandwidth " + Figure(best) + " GB/s";
   const size_t count = run.lines.size();
@@ -261,7 +277,10 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
   const bool separate =
       std::any_of(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return run.separate_runs > 1; });
   const auto open = std::find_if(runs.begin(), runs.end(), [](const BenchmarkRun& run) { return !IsComplete(run); });
-  if (open != runs.end() && !separate) {
+  // What a part of the pairs shows stands by itself.
+  const bool found = open != runs.end() && !open->matrices.empty() && !diagnosis.findings.empty() &&
+                     diagnosis.findings.front().severity != Severity::note;
+  if (open != runs.end() && !separate && !found) {
     if (open->devices.empty() && open->largest_bytes < 0 && !open->lines.empty()) {
       diagnosis.headline = "Part of a benchmark's table (" + BenchmarkWords(*open) + ")" + ProgressWords(*open);
       if (!FallWords(*open).empty()) diagnosis.status = Status::slow, diagnosis.confidence = Confidence::possible;

@@ -69,8 +69,10 @@ Finding DataWaitFinding(const DataWait& wait) {
   }
   finding.headline = std::string(share) + " of the time of the steps goes into loading data (" +
                      std::to_string(wait.lines) + " lines show both): the loader, not the GPUs, sets the pace";
-  const std::vector<const StepShare*> last = {&wait.outline->steps.back()};
-  CiteSteps(last, "the last of these lines", finding);
+  const StepShare* most = &wait.outline->steps.front();
+  for (const StepShare& step : wait.outline->steps)
+    if (&step != &wait.outline->steps.front() && step.data > most->data) most = &step;
+  CiteSteps({most}, "a step that waits for its data", finding);
   return finding;
 }
 

@@ -14,6 +14,7 @@
 
 #include "rules/benchmark_verdict.h"
 #include "rules/open_verdict.h"
+#include "rules/peer_access.h"
 #include "rules/precedence.h"
 #include "rules/site_steps.h"
 #include "rules/suspects.h"
@@ -138,6 +139,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   }
   if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
   if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
+  if (auto slow = FindSlowPeerAccess(incident)) diagnosis.findings.push_back(std::move(*slow));
   if (auto falls = FindFallingBenchmark(incident)) diagnosis.findings.push_back(std::move(*falls));
   LineEvents by_line;
   for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);

@@ -84,6 +84,9 @@ std::string CheckWords(const Incident& incident) {
   if (!failed.empty())
     return (failed.size() == 1 ? "the test " : "the tests ") + ListWords(failed) +
            " of dcgmi diag failed, which is about the software of the host and not about a GPU";
+  if (passed == 0)
+    for (const Event* event : ChecksOf(incident, true))
+      if (event->As<GpuCheck>().of_setup) return event->As<GpuCheck>().test;
   if (passed == 0) return "";
   return "no test of dcgmi diag failed (" + std::to_string(passed) + " passed)";
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/gpu_state.h"
 #include "rules/failed_check.h"
 #include "rules/gpu_load_words.h"
 
@@ -106,7 +107,7 @@ std::string LoadWords(const Incident& incident) {
   size_t gpus = 0;
   float least = 1e9F, most = -1;
   for (const Event& event : incident.events) {
-    if (event.kind != EventKind::gpu_load) continue;
+    if (event.kind != EventKind::gpu_load || event.As<GpuLoad>().percent < 0) continue;
     ++gpus;
     least = std::min(least, event.As<GpuLoad>().percent);
     most = std::max(most, event.As<GpuLoad>().percent);
@@ -115,6 +116,30 @@ std::string LoadWords(const Incident& incident) {
   const std::string low = std::to_string(static_cast<int>(least)), high = std::to_string(static_cast<int>(most));
   return Listed(gpus, "GPU") + (gpus == 1 ? " shows " : " show ") + (low == high ? high : low + " % to " + high) +
          " % utilization";
+}
+
+// "no GPU listed is slowed down by heat or by its hardware; a power limit holds the clock, which is usual under load"
+std::string ClockWords(const Incident& incident) {
+  size_t listed = 0, capped = 0;
+  std::string slowed;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::gpu_load) continue;
+    const GpuState state = ReadGpuState(event.text);
+    if (!state.reasons_told) continue;
+    ++listed;
+    capped += state.power_capped;
+    if (slowed.empty() && !state.slowed_by.empty()) slowed = state.slowed_by;
+  }
+  if (listed == 0) return "";
+  if (!slowed.empty()) return slowed + " holds down the clock of a GPU that is listed";
+  return std::string("no slowdown by heat or by the hardware is active") +
+         (capped > 0 ? "; the power limit holds the clock, which is usual under load" : "");
+}
+
+bool HasSlowedGpu(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    return event.kind == EventKind::gpu_load && !ReadGpuState(event.text).slowed_by.empty();
+  });
 }
 
 // What is worth saying of GPUs although nobody says that the job hangs: one that is idle while all others are busy
@@ -140,8 +165,8 @@ bool ListsNoFault(const Incident& incident, const Diagnosis& diagnosis) {
   const bool inactive = std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
     return event.kind == EventKind::port_state && event.As<PortState>().health != PortHealth::active;
   });
-  return HoldsListingsOnly(incident) && !inactive && diagnosis.findings.empty() && OddLoads(incident).words.empty() &&
-         !ListingWords(incident, diagnosis).empty();
+  return HoldsListingsOnly(incident) && !inactive && !HasSlowedGpu(incident) && diagnosis.findings.empty() &&
+         OddLoads(incident).words.empty() && !ListingWords(incident, diagnosis).empty();
 }
 
 std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
@@ -153,6 +178,7 @@ std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
   const auto add = [&](const std::string& more) {
     if (!more.empty()) words += (words.empty() ? "" : "; ") + more;
   };
+  add(ClockWords(incident));
   add(ActiveWords(incident));
   add(CheckWords(incident));
   const auto has = [&](EventKind kind) {

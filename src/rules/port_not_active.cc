@@ -65,9 +65,24 @@ struct HostPorts {
   std::vector<const Event*> bad, good;
 };
 
+// Interfaces on InfiniBand ports: where most are down, nobody set up IP over InfiniBand, and none of them is odd.
+bool AreMostInterfacesDown(const Incident& incident) {
+  size_t down = 0, up = 0;
+  for (const Event& event : incident.events) {
+    const auto& port = event.As<PortState>();
+    if (event.kind != EventKind::port_state || port.nvlink || !port.infiniband) continue;
+    down += port.health == PortHealth::interface_down;
+    up += port.health == PortHealth::active;
+  }
+  return down >= up;
+}
+
 // Whether somebody should look at it. Adapters have ports that nobody uses, and onboard ones more often than not:
 // only an InfiniBand port, a host without any active one, and one that the job asks for are worth a verdict.
-bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users) {
+bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users, bool none_set_up) {
+  if (port.health == PortHealth::interface_down && none_set_up)
+    return Names(users.wished, port.interface);  // by its own name: the job wants IP on it
+  if (port.device.starts_with("LID ")) return port.health != PortHealth::active;  // somebody asks for this very port
   if (NamesPort(users.wished, port) || NamesPort(users.used, port)) return true;
   if (users.listed) return false;
   if (port.health == PortHealth::disabled) return port.infiniband && !host.good.empty();
@@ -102,6 +117,11 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     steps.push_back(
         "Initializing: the link is up, and no subnet manager has set the port up. Look at the subnet manager (sminfo, "
         "opensm, or the one of the switches).");
+  if (any([](const PortState& port) { return port.health == PortHealth::interface_down; }))
+    steps.push_back(
+        "Interface down: this is the state of IP over InfiniBand, which NCCL does not need for its data. See the port "
+        "itself with ibstat (State: Active); if NCCL shall set up over this interface, bring it up (ip link set DEVICE "
+        "up).");
   const auto down = std::find_if(bad.begin(), bad.end(),
                                  [](const Event* event) { return event->As<PortState>().health == PortHealth::down; });
   if (down != bad.end()) {
@@ -210,10 +230,15 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
       (IsBad(event.As<PortState>()) ? host.bad : host.good).push_back(&event);
     }
   const DeviceUsers users = FindDeviceUsers(facts.incident);
+  const bool none_set_up = AreMostInterfacesDown(facts.incident);
   for (const auto& [name, host] : hosts) {
     if (host.bad.empty()) continue;
-    const bool matters = std::any_of(host.bad.begin(), host.bad.end(),
-                                     [&](const Event* event) { return Matters(event->As<PortState>(), host, users); });
+    const bool matters = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
+      return Matters(event->As<PortState>(), host, users, none_set_up);
+    });
+    const bool interfaces = std::any_of(host.bad.begin(), host.bad.end(), [](const Event* event) {
+      return event->As<PortState>().health == PortHealth::interface_down;
+    });
     const bool wished = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
       return NamesPort(users.wished, event->As<PortState>());
     });
@@ -232,7 +257,10 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
         (host.good.empty() ? "" : "; " + PortList(host.good) + (host.good.size() == 1 ? " is active" : " are active")) +
         (wished    ? "; the job is set to use one that is not"
          : matters ? ""
-                   : "; nothing here shows that the job uses one that is not");
+         : interfaces
+             ? "; that is the state of the IP interface, and the InfiniBand port below it may be active (ibstat "
+               "tells)"
+             : "; nothing here shows that the job uses one that is not");
     for (const Event* event : host.bad)
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(

@@ -8,9 +8,13 @@
 namespace tacet {
 namespace {
 
-// "199 s per step", "41 samples per second"
+// "199 s per step", "41 samples per second"; "199 s", where a line tells the time of all steps since the one before
 std::string PaceWords(const std::string& unit, const StepTime& time) {
   char text[64];
+  if (unit == "report") {
+    std::snprintf(text, sizeof text, "%.4g s per line of progress", time.seconds);
+    return text;
+  }
   if (unit == "step") {
     std::snprintf(text, sizeof text, time.seconds < 1 ? "%.3g ms per step" : "%.4g s per step",
                   time.seconds < 1 ? time.seconds * 1e3 : time.seconds);
@@ -23,7 +27,7 @@ std::string PaceWords(const std::string& unit, const StepTime& time) {
 // "; every 100 steps add 12 ms to a step"; of rates, which are no times, in percent. Of a record of fewer steps it is
 // said of one step: what 100 would add was not seen.
 std::string RiseWords(const SlowingSteps& found) {
-  if (!found.grows || found.per_100_steps <= 0) return "";
+  if (!found.grows || found.per_100_steps <= 0 || found.unit == "report") return "";
   char text[96];
   const bool few = found.after.step - found.before.step < 100;
   const double more = few ? found.per_100_steps / 100 : found.per_100_steps;
@@ -52,14 +56,16 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
   RuleAnswer answer;
   const auto found = FindSlowingSteps(facts.incident);
   if (!found) return answer;
+  constexpr double kMild = 1.2;
   char factor[32];
   std::snprintf(factor, sizeof factor, "%.1f", found->factor());
   Finding finding;
   finding.cause = "steps-slow-down";
   finding.status = Status::slow;
   finding.severity = Severity::warning;
-  finding.confidence =
-      found->grows && found->count < facts.incident.patience.few_steps ? Confidence::possible : Confidence::likely;
+  finding.confidence = found->grows && (found->count < facts.incident.patience.few_steps || found->factor() < kMild)
+                           ? Confidence::possible
+                           : Confidence::likely;
   finding.headline =
       std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
       PaceWords(found->unit, found->before) + AtStep(found->before) + ", " + PaceWords(found->unit, found->after) +

@@ -113,6 +113,8 @@ std::vector<std::string> BenchmarkSteps(const Incident& incident, const Benchmar
   std::set<std::string> hosts;
   for (const BenchmarkDevice& device : run.devices)
     if (!device.host.empty()) hosts.insert(device.host);
+  for (const Process& process : incident.processes)  // NCCL's lines name them where the list of devices is cut off
+    if (run.devices.empty() && !process.host.empty()) hosts.insert(process.host);
   std::vector<std::string> steps;
   if (hosts.size() > 1)
     steps.push_back(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <string>
+#include <utility>
 
 #include "rules/rule.h"
 #include "rules/words.h"
@@ -22,8 +24,51 @@ std::string RepeatWords(const OddValue& same) {
          " reports in a row, equal in all digits";
 }
 
+// Every answer got the reward 0, so no answer is better than another one, and nothing is learnt.
+struct NoReward {
+  const FigureSeries *reward = nullptr, *spread = nullptr;
+};
+NoReward FindNoReward(const Incident& incident) {
+  for (const LogOutline& outline : incident.outlines) {
+    NoReward found;
+    for (const FigureSeries& one : outline.series) {
+      if (one.kind == FigureSeries::Kind::no_reward && one.value.run == 0) found.reward = &one;
+      if (one.kind == FigureSeries::Kind::no_spread && one.value.run == 0) found.spread = &one;
+    }
+    if (found.reward && found.spread && found.reward->value.lines == found.spread->value.lines) return found;
+  }
+  return {};
+}
+
+Finding NoRewardFinding(const NoReward& found) {
+  constexpr int64_t kFewReports = 3;
+  const int64_t lines = found.reward->value.lines;
+  Finding finding;
+  finding.confidence = lines >= kFewReports ? Confidence::likely : Confidence::possible;
+  finding.headline = "The reward is 0 for every answer, and so is its standard deviation, in " +
+                     (lines == 1 ? std::string("the only report shown") : "all " + std::to_string(lines) + " reports") +
+                     ": no answer is better than another, so nothing is learnt";
+  finding.evidence.push_back({found.spread->last, "reward 0, standard deviation 0", "the last of these reports"});
+  finding.fix = {
+      "Print some answers beside the parts of their reward: does the reward function find the answer in the format "
+      "that "
+      "the model writes (tags, boxes, language)? Are answers cut at the length limit before they end?",
+      "Check the prompt and its chat template against the ones of the model's supervised training, and that the "
+      "checkpoint is the one that you mean.",
+      "If the tasks are too hard: begin with easier ones, or with more answers per prompt."};
+  return finding;
+}
+
 RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
   RuleAnswer answer;
+  if (const NoReward none = FindNoReward(facts.incident); none.reward) {
+    Finding finding = NoRewardFinding(none);
+    finding.cause = "training-degenerate";
+    finding.status = Status::corrupt;
+    finding.severity = Severity::warning;
+    answer.findings.push_back(std::move(finding));
+    return answer;
+  }
   for (const TrainingRecord& record : facts.incident.training) {
     const OddValue &zero = record.zero_loss, &same = record.same_gradient;
     if (zero.lines == 0 && same.lines == 0) continue;
@@ -53,11 +98,13 @@ RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
 extern const Rule kTrainingDegenerateRule;
 const Rule kTrainingDegenerateRule = {
     "training-degenerate",
-    "The loss is exactly 0, or the gradient norm does not change",
-    "the job's own lines of progress with loss or gradient norm",
+    "The loss or every reward is exactly 0, or the gradient norm does not change",
+    "the job's own lines of progress with loss, gradient norm or reward",
     "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm in "
     "all digits. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that prints "
-    "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data.",
+    "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. In "
+    "reinforcement learning, rewards that are all 0 teach nothing: mostly the reward function does not find the "
+    "answers.",
     "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
     "clipped before it is printed is a round number. None of these counts here.",
     {"Look at the batch and the labels of that step: are there tokens or samples that count?",

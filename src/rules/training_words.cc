@@ -34,7 +34,7 @@ std::pair<double, double> RangeOfTimes(const std::vector<StepTime>& times) {
 // than 1 %.
 std::string PaceRange(const TrainingRecord& record) {
   const auto [least, most] = RangeOfTimes(record.times);
-  const bool steps = record.unit == "step", small = steps && most < 1;
+  const bool steps = record.unit == "step" || record.unit == "report", small = steps && most < 1;
   const double factor = small ? 1e3 : 1;
   const double low = steps ? least * factor : 1 / most, high = steps ? most * factor : 1 / least;
   char text[120];
@@ -42,6 +42,7 @@ std::string PaceRange(const TrainingRecord& record) {
     std::snprintf(text, sizeof text, "%.4g", high);
   else
     std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
+  if (record.unit == "report") return "A line of progress is of " + std::string(text) + " s.";
   if (!steps)
     return "The rate is " + std::string(text) + " " + record.unit + "s per second" +
            (record.per_gpu ? " on each GPU." : ".");
@@ -123,17 +124,56 @@ std::string RestartWords(const Incident& incident) {
 
 static std::string NonFiniteWord(const TrainingValue& value) { return value.word == "nan" ? "NaN" : value.word; }
 
+// "The reward went from 1.717 to 1.969." A policy's loss is near 0 by its definition, so the reward tells how it
+// learns.
+static std::string RewardWords(const Incident& incident) {
+  for (const LogOutline& outline : incident.outlines)
+    for (const FigureSeries& figure : outline.series) {
+      if (figure.kind != FigureSeries::Kind::reward) continue;
+      const TrainingValue& value = figure.value;
+      if (value.lines - value.run < 2) continue;
+      const auto [from, to] = EvenDigits(value.first, value.last);
+      return "The reward went from " + from + " to " + to + ".";
+    }
+  return "";
+}
+
+// A scale of thousands is found by trying; below 1 it shrinks what it should enlarge.
+static std::string ScaleFellWords(const LossScaleDrop& scale) {
+  constexpr double kLowest = 1;
+  constexpr int64_t kManyDrops = 8;
+  const std::string fell = "The loss scale fell from " + ScaleWords(scale.from) + " to " + ScaleWords(scale.to);
+  if (scale.to < kLowest)
+    return fell + ": below 1 it makes gradients smaller instead of larger, so look for values that are not finite.";
+  if (scale.drops >= kManyDrops && scale.values_before > 0)
+    return fell + " in " + std::to_string(scale.drops) + " drops in a row: the steps between them were skipped.";
+  return fell + ", which is normal while the scaler is still searching for its level.";
+}
+
+// The last lines show it, too few of them for a finding.
+static std::string LostAtTheEndWords(const TrainingValue& value, bool is_loss) {
+  if (value.run == 0 || value.run >= value.lines) return "";
+  std::string words = std::string("The ") + (is_loss ? "loss" : "gradient norm") + " is " + NonFiniteWord(value) +
+                      (value.run == 1 ? " in the last line that shows it"
+                                      : " in the last " + std::to_string(value.run) + " lines that show it") +
+                      (value.run_step >= 0 ? " (step " + std::to_string(value.run_step) + ")" : "");
+  if (is_loss) return words + "; training is lost if it stays so.";
+  return words + ": with float16 one such step is skipped, but training is lost if it stays so.";
+}
+
 std::string TrainingFigures(const Incident& incident) {
   if (incident.training.empty()) return "";
   const TrainingRecord& record = incident.training.front();
   std::string words;
   const auto say = [&](const std::string& sentence) { words += (words.empty() ? "" : " ") + sentence; };
-  if (const int64_t lines = record.loss.lines - record.loss.run; lines > 1)
+  const bool all_zero = record.loss.first == 0 && record.loss.last == 0 && record.zero_loss.lines == 0;
+  if (const int64_t lines = record.loss.lines - record.loss.run; lines > 1 && !all_zero)
     say(LossWords(record.loss.first, record.loss.last, lines));
   if (record.times.size() > 1) say(PaceRange(record));
-  if (record.scale.drops > 0)
-    say("The loss scale fell from " + ScaleWords(record.scale.from) + " to " + ScaleWords(record.scale.to) +
-        ", which is normal while the scaler is still searching for its level.");
+  if (const std::string reward = RewardWords(incident); !reward.empty()) say(reward);
+  if (record.scale.drops > 0) say(ScaleFellWords(record.scale));
+  for (const TrainingValue* value : {&record.loss, &record.gradient})
+    if (const std::string lost = LostAtTheEndWords(*value, value == &record.loss); !lost.empty()) say(lost);
   // A NaN that finite values follow is a question that readers have.
   for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
     if (value->finite_since > 0)

@@ -12,7 +12,8 @@ namespace {
 // Such rows stand in texts of all kinds, beside what their own format reads: never a claim on the whole file.
 Recognition RecogniseHostTable(std::string_view prefix, std::string_view) {
   if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI", "temperature.gpu",
-                            "clocks.", "utilization.gpu", "power.draw", "| Diagnostic ", "-----  ", "Fabric", "DCGM_FI_"}))
+                            "clocks.", "utilization.gpu", "power.draw", "| Diagnostic ", "-----  ", "Fabric",
+                            "DCGM_FI_", " Slowdown ", "SW Power Cap"}))
     return Recognition::no;
   if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
   LineReader lines(prefix);

@@ -270,6 +270,22 @@ std::string_view PromptHost(std::string_view line) {
                                                                       : std::string_view();
 }
 
+// "HW Thermal Slowdown           : Not Active" of nvidia-smi -q, as its query names it:
+// clocks_event_reasons.hw_thermal_slowdown
+std::string ReasonOfClock(std::string_view text) {
+  constexpr std::array<std::string_view, 9> kNames{
+      "Idle",       "Applications Clocks Setting", "SW Power Cap",        "HW Slowdown",          "HW Thermal Slowdown",
+      "Sync Boost", "HW Power Brake Slowdown",     "SW Thermal Slowdown", "Display Clock Setting"};
+  const size_t colon = text.find(" : ");
+  if (colon == std::string_view::npos) return "";
+  const std::string_view key = Trim(text.substr(0, colon)), value = Trim(text.substr(colon + 3));
+  if ((value != "Active" && value != "Not Active") || std::find(kNames.begin(), kNames.end(), key) == kNames.end())
+    return "";
+  std::string name = "clocks_event_reasons.";
+  for (const char c : key) name += c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
 class HostReader {
  public:
   explicit HostReader(std::string_view bytes) : bytes_(bytes) {}
@@ -294,7 +310,9 @@ class HostReader {
       host_ = host;
       return true;
     }
-    if (TakeMetric(text) || TakeFabric(text) || TakeCheck(text) || TakeGpu(text) || TakeDisk(text)) return true;
+    if (TakeMetric(text) || TakeFabric(text) || TakeReasonOfClock(text) || TakeCheck(text) || TakeGpu(text) ||
+        TakeDisk(text))
+      return true;
     if (ListedNodes state; TakePartition(text, state) || TakeNodeRow(text, state) || TakeProlog(text, state) ||
                            (reasons_ && TakeReason(text, state)))
       return AddNode(std::move(state));
@@ -331,6 +349,34 @@ class HostReader {
     fabric_ = false;
     if (value != "Success" && value != "N/A" && !value.empty() && value.size() < 80 && out_.fabrics.size() < kMostRows)
       out_.fabrics.push_back({place_, std::string(value)});
+    return true;
+  }
+
+  // GPU 00000000:18:00.0
+  //     Clocks Event Reasons
+  //         SW Power Cap                      : Active
+  //         HW Slowdown                       : Not Active
+  // One block for each GPU, in the order of their numbers; a fragment is of one.
+  bool TakeReasonOfClock(std::string_view text) {
+    if (text == "Clocks Event Reasons" || text == "Clocks Throttle Reasons") {
+      gpu_of_reasons_ = static_cast<int32_t>(out_.gpus.size());
+      if (out_.gpus.size() < kMostRows) {
+        GpuRow& row = out_.gpus.emplace_back();
+        static_cast<RowPlace&>(row) = place_;
+        row.load.host = host_;
+        row.load.index = gpu_of_reasons_;
+        row.text.clear();
+      }
+      return true;
+    }
+    const std::string name = ReasonOfClock(text);
+    if (name.empty()) return false;
+    if (gpu_of_reasons_ < 0) TakeReasonOfClock("Clocks Event Reasons");
+    if (static_cast<size_t>(gpu_of_reasons_) >= out_.gpus.size()) return true;
+    std::string& words = out_.gpus[static_cast<size_t>(gpu_of_reasons_)].text;
+    constexpr size_t kLongestText = 600;
+    const std::string_view value = Trim(text.substr(text.find(" : ") + 3));
+    if (words.size() < kLongestText) words += (words.empty() ? "" : ", ") + name + "=" + std::string(value);
     return true;
   }
 
@@ -423,6 +469,7 @@ class HostReader {
   int32_t gpu_ = -1;  // whose load the next row of the table shows
   bool inodes_ = false, reasons_ = false;
   bool fabric_ = false;  // below the heading of nvidia-smi -q
+  int32_t gpu_of_reasons_ = -1;  // whose clock's reasons are listed
 };
 
 }  // namespace
@@ -437,6 +484,7 @@ bool IsHostLine(std::string_view line) {
   if (text.starts_with("| NVIDIA-SMI ") || TakeSpace(text, use, of_interest) || TakeGpustat(text, load)) return true;
   if (SmiCsv::IsHead(text) || DcgmTable::IsHead(text)) return true;
   if (ParseDcgmSample(text)) return true;
+  if (!ReasonOfClock(text).empty()) return true;
   if (text.starts_with("CliqueId ") && Contains(text, " : ")) return true;  // of nvidia-smi -q
   std::array<std::string_view, 3> cells;
   if (text.starts_with('|') && TakeCells(text, cells) && GpuOfHead(cells)) return true;

@@ -189,5 +189,18 @@ TEST(HostTable, TheExporterTellsTheLastXidOfAGpu) {
   EXPECT_EQ(table.not_understood, 0u);
 }
 
+TEST(HostTable, ReasonsOfTheClockInAPartOfTheReport) {
+  const HostTable table = ParseHostTable(
+      "    Clocks Event Reasons\n        Idle                              : Not Active\n"
+      "        SW Power Cap                      : Active\n        HW Slowdown                       : Not Active\n"
+      "            HW Thermal Slowdown           : Active\n");
+  ASSERT_EQ(table.gpus.size(), 1u);
+  EXPECT_EQ(table.gpus[0].text,
+            "clocks_event_reasons.idle=Not Active, clocks_event_reasons.sw_power_cap=Active, "
+            "clocks_event_reasons.hw_slowdown=Not Active, clocks_event_reasons.hw_thermal_slowdown=Active");
+  EXPECT_TRUE(IsHostLine("   HW Slowdown                       : Not Active"));
+  EXPECT_FALSE(IsHostLine("   Slowdown of the link : Active"));
+}
+
 }  // namespace
 }  // namespace tacet

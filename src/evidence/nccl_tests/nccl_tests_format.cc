@@ -14,7 +14,9 @@ Recognition Recognise(std::string_view prefix, std::string_view) {
   for (std::string_view line; lines.Next(&line);) {
     if (line.size() > 1000) continue;
     const auto has = [&](std::string_view word) { return line.find(word) != std::string_view::npos; };
-    if (!has("#") && !has("FAILED") && !has("minBytes") && !has("bus bandwidth") && !has("busbw")) continue;
+    if (!has("#") && !has("FAILED") && !has("minBytes") && !has("bus bandwidth") && !has("busbw") &&
+        !has(" failure common.cu") && !has("Out of bounds"))
+      continue;
     const std::string plain = HasTerminalCodes(line) ? DropTerminalCodes(line) : std::string();
     if (IsNcclTestsLine(plain.empty() ? line : std::string_view(plain))) return Recognition::yes;
   }

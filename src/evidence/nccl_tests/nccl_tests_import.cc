@@ -222,7 +222,8 @@ void ReadNcclTests(const FileView& file, Fragment& out) {
   out.bytes.not_understood = parsed.not_understood;
   for (NcclTestsTable& table : parsed.tables) {
     // A bare command line, or a failure before anything began, is still a run that says so.
-    if (table.rows.empty() && table.devices.empty() && table.failure.empty() && !table.concluded) continue;
+    if (table.rows.empty() && table.devices.empty() && table.failure.empty() && !table.concluded && !table.headed)
+      continue;
     out.benchmark_runs.push_back(RunOf(std::move(table), file.path));
     AddRemarks(out.benchmark_runs.back(), out);
   }

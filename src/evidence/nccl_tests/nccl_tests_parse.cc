@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/nccl_tests/nccl_tests_parse.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -50,6 +51,13 @@ std::string_view FailureIn(std::string_view line) {
     TakeUntil(text, '\'');
     if (TakeLiteral(text, "'")) return text.substr(0, text.rfind('\''));
   }
+  // The same without the host, or in the marks of somebody's page.
+  for (const std::string_view key : {"Test NCCL failure ", "Test CUDA failure "})
+    if (std::string_view text = line.substr(std::min(line.find_first_not_of(" \t`*"), line.size()));
+        TakeLiteral(text, key)) {
+      TakeUntil(text, '\'');
+      if (TakeLiteral(text, "'") && Contains(text, "'")) return text.substr(0, text.rfind('\''));
+    }
   for (const std::string_view key : {": Test NCCL failure ", ": Test CUDA failure ", ": Test timeout "}) {
     const auto rest = After(line, key);
     if (!rest) continue;
@@ -73,7 +81,17 @@ struct Announced {
 
 // "Out of bounds values : 56 FAILED", of which a web page took the mark in front.
 bool IsBareSummary(std::string_view text) {
-  return text.starts_with("Out of bounds values ") && text.find("FAILED") != std::string_view::npos;
+  return text.starts_with("Out of bounds values ") && (text.ends_with("OK") || Contains(text, "FAILED"));
+}
+
+// ... and that somebody quotes in a sentence: it shows "Out of bounds values : 248 FAILED", ...
+std::string_view QuotedSummary(std::string_view line) {
+  const size_t at = line.find("Out of bounds values");
+  if (at == std::string_view::npos || at == 0 || std::string_view("\"'`").find(line[at - 1]) == std::string_view::npos)
+    return {};
+  const std::string_view rest = line.substr(at);
+  const size_t failed = rest.substr(0, 60).find(" FAILED");
+  return failed == std::string_view::npos ? std::string_view() : rest.substr(0, failed + 7);
 }
 
 // Nobody else writes such a line, with or without the mark in front.
@@ -141,12 +159,7 @@ class TextReader {
     std::string_view text = Trim(line);
     if (TakeLiteral(text, "#")) return TakeComment(Trim(text));
     if (IsBareComment(text, !empty())) return TakeComment(text);
-    // A sentence quotes the summary: the result shows "Out of bounds values : 56 FAILED".
-    if (const size_t quoted = line.find("\"Out of bounds values "); quoted != std::string_view::npos) {
-      std::string_view summary = line.substr(quoted + 1);
-      summary = summary.substr(0, summary.find('"'));
-      if (IsBareSummary(summary)) return TakeSummary(summary);
-    }
+    if (const std::string_view quoted = QuotedSummary(line); !quoted.empty()) return TakeSummary(quoted);
     if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
     NcclTestsSettings settings;
     if (const std::string_view program = NcclTestsProgramOfCommand(line, &settings); !program.empty()) {
@@ -239,6 +252,7 @@ class TextReader {
 
   void TakeHeading(const NcclTestsColumns& columns) {
     if (!empty() && !table().rows.empty()) BeginTable();
+    table().headed = true;
     table().differences = columns.differences;
     table().host_times = columns.host_times;
     rows_.SetColumns(columns);
@@ -262,6 +276,7 @@ class TextReader {
       one.average_failed = failed;
       return true;
     }
+    ++one.summaries;
     one.out_of_bounds = value >= 1 && value < 1e15 ? static_cast<int64_t>(value) : failed ? 1 : 0;
     one.summary_line = number_;
     one.summary_offset = offset_;
@@ -322,6 +337,9 @@ std::string_view SettingIn(std::string_view line, std::string_view name) {
 }
 
 bool IsNcclTestsLine(std::string_view line) {
+  if (!QuotedSummary(line).empty()) return true;
+  if (ContainsAny(line, {"Test CUDA failure common.cu", "Test NCCL failure common.cu"}) && !FailureIn(line).empty())
+    return true;
   TakeLauncherPrefix(line);
   line = Trim(line);
   TakeLiteral(line, "#");

@@ -46,8 +46,10 @@ struct NcclTestsTable {
   bool differences = false;  // the column is headed "error": the largest difference, not a number of elements
   bool host_times = false;   // -C 1
   int64_t out_of_bounds = -1;
+  int32_t summaries = 0;  // lines that count them: each run prints one
   double average_gbs = -1;
   bool average_failed = false;  // below NCCL_TESTS_MIN_BW
+  bool headed = false;          // the heading of its columns is there
   bool concluded = false;
   NcclTestsSettings settings;
   std::string_view label;  // of the launcher: "[1,0]<stdout>:"

@@ -352,21 +352,40 @@ TEST(NcclTests, ReadsWhatACommandAsksFor) {
   EXPECT_EQ(settings.ranks(), -1);
 }
 
-TEST(NcclTestsSeparateRuns, EverySizeTwiceIsTwoRuns) {
-  const auto row = [](const std::string& bytes, const std::string& us) {
-    return "   " + bytes + "      " + std::to_string(std::stoll(bytes) / 4) + "     float     sum      -1    " + us +
-           "    4.85    4.85      0    " + us + "    4.86    4.86      0\n";
-  };
-  const std::string end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.80135\n#\n";
-  const auto runs = [&](const std::string& text) { return Read(text).benchmark_runs.at(0).separate_runs; };
-  EXPECT_EQ(runs(row("67108864", "14001") + row("67108864", "15020") + row("134217728", "27691") +
-                 row("134217728", "29708") + end + end),
-            2);
-  EXPECT_EQ(runs(row("67108864", "14001") + row("67108864", "15020") + row("134217728", "27691") + end + "\n" +
-                 row("134217728", "29708") + end),
-            2);
-  EXPECT_EQ(runs(row("67108864", "14001") + row("134217728", "27691") + end), 0);
-  EXPECT_EQ(runs(row("134217728", "27691") + row("134217728", "29708") + end), 0) << "one size, repeated";
+TEST(NcclTests, SizesThatStandThereTwiceAreTwoRuns) {
+  const std::string row1 =
+      "   67108864      16777216     float     sum      -1    13841    4.85    4.85      0    13830    4.85    4.85    "
+      "  0\n";
+  const std::string row2 =
+      "  134217728      33554432     float     sum      -1    27691    4.85    4.85      0    27634    4.86    4.86    "
+      "  0\n";
+  const std::string end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 4.8\n#\n";
+  const NcclTestsOutput twice = ParseNcclTestsText(row1 + row1 + row2 + end + row2 + end);
+  ASSERT_EQ(twice.tables.size(), 1u);
+  EXPECT_EQ(twice.tables[0].separate_runs, 2);
+  const NcclTestsOutput once = ParseNcclTestsText(row1 + row2 + end);
+  ASSERT_EQ(once.tables.size(), 1u);
+  EXPECT_EQ(once.tables[0].separate_runs, 0);
+  // Cycles repeat the whole sweep.
+  const NcclTestsOutput cycles = ParseNcclTestsText(row1 + row2 + row1 + row2 + end);
+  ASSERT_EQ(cycles.tables.size(), 1u);
+  EXPECT_EQ(cycles.tables[0].separate_runs, 0);
+}
+
+TEST(NcclTests, TheSummaryIsKnownAloneAndInAQuote) {
+  EXPECT_TRUE(IsNcclTestsLine("# Out of bounds values : 0 OK"));
+  EXPECT_TRUE(IsNcclTestsLine("and then it shows \"Out of bounds values : 31 FAILED\", why?"));
+  EXPECT_FALSE(IsNcclTestsLine("the index is out of bounds for 8 values : OK"));
+  const NcclTestsOutput quoted = ParseNcclTestsText("and then it shows \"Out of bounds values : 31 FAILED\", why?\n");
+  ASSERT_EQ(quoted.tables.size(), 1u);
+  EXPECT_EQ(quoted.tables[0].out_of_bounds, 31);
+}
+
+TEST(NcclTests, AFailureWithoutItsHost) {
+  const NcclTestsOutput out =
+      ParseNcclTestsText("` Test CUDA failure common.cu:1045 'no CUDA-capable device is detected'`\n");
+  ASSERT_EQ(out.tables.size(), 1u);
+  EXPECT_EQ(out.tables[0].failure, "no CUDA-capable device is detected");
 }
 
 }  // namespace

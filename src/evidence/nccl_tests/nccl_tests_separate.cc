@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -40,25 +41,23 @@ bool BelongTogether(const NcclTestsTable& one, const NcclTestsTable& other) {
   return one.label != other.label || (one.command > 0 && one.settings.processes > 1);
 }
 
-bool IsTwin(const NcclTestsRow& one, const NcclTestsRow& other) {
-  return one.bytes == other.bytes && one.type == other.type && one.redop == other.redop && one.root == other.root;
-}
-
-// Where no list of devices is left: two runs at once print every size twice, one behind the other, and two summaries.
-// A single size that is repeated is one run that was told to (-N).
-bool HasRowsOfTwo(const NcclTestsTable& table, const NcclTestsTable* next) {
-  if (!table.devices.empty() || table.rows.empty()) return false;
-  size_t sizes = 0;
-  for (size_t i = 0; i < table.rows.size(); ++sizes) {
-    const bool last = i + 1 == table.rows.size();
-    // The second run's last row stands behind the summary of the first.
-    const bool behind = last && next != nullptr && next->devices.empty() && next->rows.size() == 1 &&
-                        next->label == table.label && IsTwin(table.rows[i], next->rows[0]);
-    if (!behind && (last || !IsTwin(table.rows[i], table.rows[i + 1]))) return false;
-    i += behind ? 1 : 2;
-    if (i < table.rows.size() && IsTwin(table.rows[i], table.rows[i - 1])) return false;
+// Without a list of devices: every size stands there once for each process, one row behind the other. A sweep does not
+// repeat a size before it goes on to the next one. The first size may be cut.
+int32_t InterleavedRuns(const NcclTestsTable& table) {
+  constexpr size_t kFewestSizes = 2;
+  std::vector<std::pair<int64_t, int32_t>> sizes;
+  for (const NcclTestsRow& row : table.rows) {
+    if (sizes.empty() || sizes.back().first != row.bytes) sizes.emplace_back(row.bytes, 0);
+    ++sizes.back().second;
+    if (sizes.size() > 1 && row.bytes < sizes[sizes.size() - 2].first) return 0;
   }
-  return sizes > 1;
+  if (sizes.size() < kFewestSizes) return 0;
+  const int32_t runs = sizes.back().second;
+  for (size_t i = 1; i < sizes.size(); ++i)
+    if (sizes[i].second != runs) return 0;
+  if (runs < 2 || sizes.front().second > runs) return 0;
+  // Two summaries say it for sure; else there must be more sizes.
+  return table.summaries == runs || (table.summaries <= 1 && sizes.size() > kFewestSizes + 1) ? runs : 0;
 }
 
 }  // namespace
@@ -70,11 +69,9 @@ void MarkSeparateRuns(NcclTestsOutput& out) {
     for (const NcclTestsTable& other : out.tables)
       if (&other != &table && out.tables.size() <= 1000 && BelongTogether(table, other))
         owners.merge(FirstRanksOf(other));
+    if (owners.empty()) table.separate_runs = InterleavedRuns(table);
     if (owners.size() > 1) table.separate_runs = static_cast<int32_t>(owners.size());
   }
-  for (size_t i = 0; i < out.tables.size(); ++i)
-    if (HasRowsOfTwo(out.tables[i], i + 1 < out.tables.size() ? &out.tables[i + 1] : nullptr))
-      out.tables[i].separate_runs = 2;
 }
 
 }  // namespace tacet

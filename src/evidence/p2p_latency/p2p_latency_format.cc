@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
+#include <string>
 
 #include "base/text_scan.h"
 #include "evidence/format.h"
@@ -9,15 +11,38 @@ namespace tacet {
 namespace {
 
 Recognition RecogniseP2pTest(std::string_view prefix, std::string_view) {
-  if (!Contains(prefix, "P2P=")) return Recognition::no;  // one search decides for most files
-  const bool ours = Contains(prefix, "P2P=Enabled Bandwidth") || Contains(prefix, "P2P=Disabled Bandwidth Matrix");
+  if (!ContainsAny(prefix, {"P2P", "Access Peer Device="})) return Recognition::no;
+  // A part of the output is known wherever it begins.
+  const bool ours = ContainsAny(
+      prefix, {"P2P=Enabled Bandwidth", "P2P=Disabled Bandwidth Matrix", "P2P Connectivity Matrix",
+               "CAN Access Peer Device=", "CANNOT Access Peer Device=", "P2P=Enabled Latency", "P2P=Disabled Latency"});
   return ours ? Recognition::yes : Recognition::no;
+}
+
+// Which GPUs reach each other, where no figures were measured, or none is shown.
+void AddReach(const P2pOutput& parsed, Fragment& out) {
+  if (parsed.reach.empty()) return;
+  Event& event = out.events.emplace_back();
+  event.kind = EventKind::gpu_check;
+  event.speaker = kNobody;
+  event.source = {FileId{}, parsed.reach.front().line, parsed.reach.front().offset};
+  const auto apart =
+      std::count_if(parsed.reach.begin(), parsed.reach.end(), [](const P2pReach& one) { return !one.can; });
+  event.text =
+      std::to_string(parsed.reach.size()) + " pairs of GPUs, " + std::to_string(apart) + " without direct access";
+  GpuCheck check;
+  check.test = apart == 0 ? "all pairs of GPUs reach each other directly"
+               : apart == static_cast<std::ptrdiff_t>(parsed.reach.size())
+                   ? "no pair of GPUs reaches each other directly"
+                   : "some pairs of GPUs reach each other directly, others do not";
+  check.of_setup = check.remark = true;
+  event.detail = std::move(check);
 }
 
 void ReadP2pTest(const FileView& file, Fragment& out) {
   const P2pOutput parsed = ParseP2pTest(file.bytes);
   out.bytes = {file.bytes.size(), parsed.understood, parsed.ignored, parsed.not_understood};
-  if (parsed.tables.empty()) return;
+  if (parsed.tables.empty()) return AddReach(parsed, out);
   BenchmarkRun run;
   run.tool = "p2pBandwidthLatencyTest";
   run.operation = "peer_to_peer";

@@ -18,6 +18,7 @@ class TableReader {
     std::string_view text = Trim(line);
     if (TakeTitle(text)) return true;
     if (TakeLiteral(text, "Device: ")) return TakeDevice(text);
+    if (text.starts_with("Device=")) return TakeReach(text, number, offset);
     std::string_view rest = text;
     const std::string_view head = TakeWord(rest);
     if (!title_.empty() && (head == "D\\D" || head == "GPU" || head == "CPU"))
@@ -40,6 +41,15 @@ class TableReader {
     title_ = text.substr(0, at).substr(0, 200);
     is_latency_ = text.ends_with("(us)");
     if (!is_latency_ && !text.ends_with("(GB/s)")) title_.clear();  // which GPUs reach each other: not a measurement
+    return true;
+  }
+
+  // Device=0 CANNOT Access Peer Device=2
+  bool TakeReach(std::string_view text, uint32_t number, uint64_t offset) {
+    const auto from = IntAfter(text, "Device="), to = IntAfter(text, "Peer Device=");
+    const bool can = Contains(text, " CAN Access Peer "), cannot = Contains(text, " CANNOT Access Peer ");
+    if (!from || !to || (!can && !cannot)) return true;
+    if (out_.reach.size() < kMostDevices) out_.reach.push_back({*from, *to, can, number, offset});
     return true;
   }
 

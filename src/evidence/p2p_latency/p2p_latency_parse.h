@@ -20,7 +20,16 @@ struct P2pTable {
   uint64_t offset = 0;
 };
 
+// "Device=0 CANNOT Access Peer Device=2", or a cell of the connectivity matrix.
+struct P2pReach {
+  int64_t from = -1, to = -1;
+  bool can = false;
+  uint32_t line = 0;
+  uint64_t offset = 0;
+};
+
 struct P2pOutput {
+  std::vector<P2pReach> reach;
   std::vector<std::string> devices;  // "NVIDIA H100 80GB HBM3"
   std::vector<P2pTable> tables;
   uint64_t understood = 0, ignored = 0, not_understood = 0;

@@ -45,5 +45,15 @@ TEST(P2pLatencyParse, NothingComesOutOfNothing) {
   EXPECT_TRUE(ParseP2pTest("P2P=Enabled Latency Matrix (us)\n GPU 0 1\n 0 -1 nan\n 1 1 2 3 4\n").tables.empty());
 }
 
+TEST(P2pLatency, WhichGpusReachEachOther) {
+  const P2pOutput out = ParseP2pTest(
+      "Device=0 CAN Access Peer Device=1\nDevice=0 CANNOT Access Peer Device=2\n\nP2P Connectivity Matrix\n");
+  ASSERT_EQ(out.reach.size(), 2u);
+  EXPECT_TRUE(out.reach[0].can);
+  EXPECT_FALSE(out.reach[1].can);
+  EXPECT_EQ(out.reach[1].to, 2);
+  EXPECT_EQ(out.not_understood, 0u);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -13,6 +13,8 @@ namespace {
 
 Recognition RecognisePerftest(std::string_view prefix, std::string_view) {
   if (IsPerftestJson(prefix)) return Recognition::yes;
+  // The head of a test, of which the row of figures is not shown.
+  if (ContainsAny(prefix, {" Dual-port       : O"}) && Contains(prefix, "Transport type : ")) return Recognition::yes;
   if (!Contains(prefix, "#bytes")) return Recognition::no;
   LineReader lines(prefix);
   for (std::string_view line; lines.Next(&line);)
@@ -64,7 +66,7 @@ void ReadPerftest(const FileView& file, Fragment& out) {
       IsPerftestJson(file.bytes) ? ParsePerftestJson(file.bytes) : ParsePerftestText(file.bytes);
   out.bytes = {file.bytes.size(), parsed.understood, parsed.ignored, parsed.not_understood};
   for (const PerftestTable& table : parsed.tables) {
-    if (table.rows.empty() && table.failure.empty()) continue;
+    if (table.rows.empty() && table.failure.empty() && table.device.empty()) continue;
     out.benchmark_runs.push_back(RunOf(table));
     const BenchmarkRun& run = out.benchmark_runs.back();
     if (!table.concluded && table.failure.empty())

@@ -100,6 +100,20 @@ bool IsLinkLetters(std::string_view text) {
   return true;
 }
 
+constexpr std::string_view kUnnamed = "the adapter";
+
+// "Port 1:", "State: Active"; "port: 1", "state: PORT_ACTIVE (4)": lines of a port, without the adapter above them.
+bool BeginsFragment(std::string_view text) {
+  if (std::string_view rest = text; TakeLiteral(rest, "Port ")) {
+    int64_t port = 0;
+    return TakeNumber(rest, &port) && rest == ":";
+  }
+  std::string_view value = text;
+  if (!TakeLiteral(value, "State: ") && !TakeLiteral(value, "state:")) return false;
+  value = Trim(value);
+  return value == "Active" || value == "Down" || value == "Initializing" || value.starts_with("PORT_");
+}
+
 constexpr std::string_view kAllInactive = "Unable to retrieve NVLink information as all links are inActive";
 
 class PortReader {
@@ -123,13 +137,47 @@ class PortReader {
     text_ = line;
     if (const std::string_view host = HostOfPrompt(line);
         !host.empty() && ContainsAny(line, {"ibstat", "ibv_devinfo", "ibdev2netdev", "rdma link", "ip -br", "ip link",
-                                            "ip a", "iblinkinfo", "perfquery", "nvlink"})) {
+                                            "ip a", "iblinkinfo", "perfquery", "nvlink", "ibportstate", "smpquery"})) {
       host_ = host;
       device_.clear();
       return true;
     }
-    return TakeCounter(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) || TakeRow(Trim(line)) ||
-           TakeBlock(line, Trim(line));
+    return TakeCounter(Trim(line)) || TakePortInfo(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) ||
+           TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
+  }
+
+  // # Port info: Lid 1 port 28                 ibportstate 1 28, smpquery portinfo 1 28
+  // LinkState:.......................Down
+  // PhysLinkState:...................Disabled
+  bool TakePortInfo(std::string_view text) {
+    if (text.starts_with("# Port info: ")) {
+      const auto lid = IntAfter(text, "Lid "), port = IntAfter(text, " port ");
+      asked_device_ = "LID " + std::to_string(lid.value_or(0));
+      asked_port_ = port.value_or(-1);
+      return asked_port_ >= 0;
+    }
+    const size_t dots = text.find(":...");
+    if (dots == std::string_view::npos) return false;
+    std::string_view value = text.substr(dots + 1);
+    value = value.substr(std::min(value.find_first_not_of('.'), value.size()));
+    const std::string_view key = text.substr(0, dots);
+    if (key == "LinkState" && asked_port_ < 0) {
+      asked_device_ = "the adapter or switch";
+      asked_port_ = 0;
+    }
+    if (asked_port_ < 0) return false;
+    PortRow& row = RowOf(host_, asked_device_, asked_port_, "");
+    if (key == "LinkState") {
+      row.port.infiniband = true;
+      const auto health = HealthOf(value);
+      if (health) Set(row, *health, true);
+      return health.has_value();
+    }
+    if (key == "PhysLinkState") TakePhysical(value, row.port);
+    if (key == "LinkSpeedActive" || key == "LinkWidthActive" || key.starts_with("Link") || key == "PhysLinkState" ||
+        key.starts_with("Mkey") || key.starts_with("FDR10"))
+      return true;
+    return false;
   }
 
   // # Port counters: Lid 118 port 1 (CapMask: 0x5A00)
@@ -345,14 +393,14 @@ class PortReader {
     SkipBlanks(rest);
     int64_t port = -1;
     if (!TakeNumber(rest, &port) || TakeWord(rest) != "==>") return false;
-    const std::string_view interface = TakeWord(rest), state = Trim(rest);
+    const std::string_view interface = TakeWord(rest), state = Trim(rest.substr(0, rest.find('#')));
     if (!state.starts_with('(') || !state.ends_with(')')) return false;
     const auto health = HealthOf(state.substr(1, state.size() - 2));
     if (!health) return false;
     PortRow& row = RowOf(host, device, port, interface);
     row.port.interface = interface;
     row.port.infiniband |= interface.starts_with("ib");
-    Set(row, *health, false);
+    Set(row, interface.starts_with("ib") && *health == PortHealth::down ? PortHealth::interface_down : *health, false);
     return true;
   }
 
@@ -427,8 +475,15 @@ class PortReader {
       port_ = IntAfter(name, "port ").value_or(-1);
       return true;
     }
+    // A fragment that begins below the name of its adapter.
+    if (device_.empty() && ContainsAny(bytes_, {"Physical state: ", "PORT_"}) && BeginsFragment(text)) {
+      device_ = kUnnamed;
+      port_ = -1;
+      unnamed_ = 0;
+    }
     // All that follows is indented below it.
-    if (device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
+    if (device_ == kUnnamed ? !Contains(text, ":")
+                            : device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
       if (!text.empty()) device_.clear();
       return false;
     }
@@ -472,6 +527,8 @@ class PortReader {
   std::string host_, device_, link_owner_;
   std::string counter_device_, gpu_;  // whose counters, or links, are listed
   int64_t counter_port_ = -1;
+  std::string asked_device_;  // of which a port is asked for by its number
+  int64_t asked_port_ = -1;
   bool counting_ = false, wide_ = false, counted_any_ = false;
   bool is_switch_ = false;
   bool counted_ = false;  // this switch, among those with ports without a link
@@ -486,7 +543,15 @@ class PortReader {
 bool IsPortLine(std::string_view line) {
   line = Trim(line);
   if (line.size() > kLongestLine) return false;
-  if (Contains(line, " ==> ") && Contains(line, " port ")) return line.ends_with("(Up)") || line.ends_with("(Down)");
+  if (Contains(line, " ==> ") && Contains(line, " port ")) {
+    const std::string_view row = Trim(line.substr(0, line.find('#')));  // somebody's remark behind it
+    return row.ends_with("(Up)") || row.ends_with("(Down)");
+  }
+  // A fragment of ibstat or ibv_devinfo
+  if (line == "Physical state: LinkUp" || line == "Physical state: Polling" || line == "Physical state: Disabled" ||
+      (line.starts_with("state:") && Contains(line, "PORT_")))
+    return true;
+  if (line.starts_with("# Port info: Lid ") || line.starts_with("PhysLinkState:..")) return true;
   if (Contains(line, " ==(") && Contains(line, ")==>")) return true;
   if (line.starts_with("# Port counters: Lid ") || line.starts_with("# Port extended counters: Lid ")) return true;
   if (IsLinkLetters(line) || Contains(line, kAllInactive)) return true;

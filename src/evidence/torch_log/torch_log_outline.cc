@@ -80,7 +80,7 @@ struct KnownWords {
 };
 constexpr std::array<KnownWords, 22> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
-    {"process group has NOT been destroyed before we destruct", HarmlessWarning::process_group_left},
+    {"process group has NOT been destroyed before ", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
     {"did not find MPI-launcher specific variables, switch to ATL/OFI", HarmlessWarning::ccl_transport},
     {"is connected to 0 peer ranks. Expected", HarmlessWarning::gloo_group_of_one},
@@ -453,8 +453,10 @@ bool IsOutlineOfAJob(std::string_view bytes) { return IsOfAJob(LookAt(bytes)); }
 void AddOutline(std::string_view bytes, Fragment& out) {
   Looks look = LookAt(bytes);
   const LogOutline& outline = look.outline;
-  const bool tells = !outline.harmless.empty() || !outline.at_work.empty() || outline.saved || outline.trained ||
-                     outline.served || outline.stopped;
+  const bool rewarded = std::any_of(outline.series.begin(), outline.series.end(),
+                                    [](const FigureSeries& one) { return one.kind >= FigureSeries::Kind::reward; });
+  const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved ||
+                     outline.trained || outline.served || outline.stopped;
   if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);

@@ -105,7 +105,10 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
   const std::string_view rest = text.substr(at);
   const auto number_behind = [&](std::string_view word) -> std::optional<int64_t> {
     if (!StartsWithWord(rest, word) || IsSetting(text.substr(0, at))) return std::nullopt;
-    return NumberBehind(WithoutPhase(rest.substr(word.size())));
+    const auto number = NumberBehind(WithoutPhase(rest.substr(word.size())));
+    // "step: 1048576(bytes)", "step: 2(factor)": how a benchmark goes on, and no place in a run
+    if (number && ContainsAny(rest.substr(0, 40), {"(bytes)", "(factor)"})) return std::nullopt;
+    return number;
   };
   switch (Lower(rest[0])) {
     case 's':

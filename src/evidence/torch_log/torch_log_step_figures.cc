@@ -33,9 +33,13 @@ bool IsProcess(std::string_view name) {
   return low == "process" || low == "proc" || low == "worker";
 }
 
-bool IsOfEvaluation(std::string_view text) {
-  const std::string low = LowerCase(text.substr(0, 120));
-  return ContainsAny(low, {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:"});
+// "reward", "train/reward_std", "critic/rewards/mean": the whole of it, not one of the functions that it is made of.
+// Until a line shows another value, it is 0.
+FigureSeries::Kind KindOfReward(std::string_view name) {
+  for (const std::string_view one : {"train/", "critic/", "objective/"}) TakeLiteral(name, one);
+  for (const std::string_view one : {"reward", "rewards/mean", "mean_reward", "reward_mean"})
+    if (name == one) return FigureSeries::Kind::no_reward;
+  return name == "reward_std" || name == "rewards/std" ? FigureSeries::Kind::no_spread : FigureSeries::Kind::other;
 }
 
 void Add(double& sum, double seconds) { sum = std::max(sum, 0.0) + seconds; }
@@ -183,7 +187,10 @@ void FigureReader::AddValues(Parts& parts, const SourceRef& source, LogOutline& 
 void FigureReader::AddSeries(Parts& parts, const SourceRef& source, LogOutline& out) {
   for (const auto& [number, name] : parts.values) {
     if (number->index >= 0 || number->digest || number->name.empty()) continue;
-    if (name.kind != FigureKind::loss && name.kind != FigureKind::gradient && name.kind != FigureKind::other) continue;
+    const bool of_reward = KindOfReward(number->name) != FigureSeries::Kind::other;
+    if (name.kind != FigureKind::loss && name.kind != FigureKind::gradient && name.kind != FigureKind::other &&
+        !of_reward)
+      continue;
     if (name.kind == FigureKind::other && !number->marked && Contains(number->name, " ")) continue;
     const std::pair<int32_t, std::string> key{parts.share.rank, std::string(number->name)};
     auto known = series_of_.find(key);
@@ -196,9 +203,12 @@ void FigureReader::AddSeries(Parts& parts, const SourceRef& source, LogOutline& 
       added.held_out = name.held_out;
       added.kind = name.kind == FigureKind::loss       ? FigureSeries::Kind::loss
                    : name.kind == FigureKind::gradient ? FigureSeries::Kind::gradient
-                                                       : FigureSeries::Kind::other;
+                                                       : KindOfReward(added.name);
     }
     FigureSeries& series = out.series[known->second];
+    if (number->value != 0 && series.kind == FigureSeries::Kind::no_reward) series.kind = FigureSeries::Kind::reward;
+    if (number->value != 0 && series.kind == FigureSeries::Kind::no_spread)
+      series.kind = FigureSeries::Kind::reward_spread;
     AddTrainingValue(series.value, number->value, LowerCase(number->word), parts.share.place, source);
     series.last = source;
   }

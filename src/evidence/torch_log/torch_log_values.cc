@@ -84,6 +84,18 @@ std::optional<FoundValue> ValueBehind(std::string_view text) {
   return FoundValue{value, rest.substr(0, size)};
 }
 
+// "valid_", "eval/", "val " in front of a name: of data that is held out, and of no step.
+bool IsOfHeldOut(std::string_view before) {
+  if (before.ends_with(' ')) before.remove_suffix(1);
+  size_t begin = before.size();
+  while (begin > 0 && IsPartOfName(before[begin - 1])) --begin;
+  const std::string_view word = before.substr(begin);
+  for (const std::string_view one : {"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
+    if (StandsAt(word, 0, one) && (word.size() == one.size() || word[one.size()] == '_' || word[one.size()] == '/'))
+      return true;
+  return false;
+}
+
 // The value of the first of these names. A name may be the end of a longer one ("train_loss", "lm loss"), but not its
 // beginning ("loss_scale", "loss scale").
 std::optional<FoundValue> ValueOf(std::string_view text, std::string_view name) {
@@ -95,7 +107,7 @@ std::optional<FoundValue> ValueOf(std::string_view text, std::string_view name) 
     const char before = at == 0 ? ' ' : SmallLetter(text[at - 1]);
     if (before >= 'a' && before <= 'z') continue;  // "gloss"
     auto value = ValueBehind(text.substr(at + name.size()));
-    if (!value) continue;
+    if (!value || IsOfHeldOut(text.substr(0, at))) continue;
     if (!IsPartOfName(before)) {  // the sum, not one of its parts
       value->whole_name = true;
       return value;
@@ -157,6 +169,9 @@ void FindTime(std::string_view text, LineValues& found) {
       found.exact = true;
       return;
     }
+  // "time(s): 307.7 s" of a line every 100 steps: for how many it is the line does not tell.
+  for (const std::string_view name : {"time(s)", "time (s)", "time[s]"})
+    if (take(named(name), "report")) return;
 }
 
 // "3.4176" -> 4; a number with an exponent has as many as anybody wants.
@@ -217,18 +232,32 @@ LineValues FindValues(std::string_view text) {
   return found;
 }
 
+// What a line says of a scale that it lowers: "reducing loss scale to 32768.0", "overflow detected, setting loss scale
+// to: 0.25", "Loss scale is decreased to 4096".
+static std::optional<FoundValue> LoweredScale(std::string_view text) {
+  if (!ContainsAny(text, {"reduc", "Reduc", "overflow", "Overflow", "OVERFLOW", "lower", "decreas", "halv"}))
+    return std::nullopt;
+  // apex: "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0"
+  for (auto behind = After(text, "oss scale"); behind; behind = After(*behind, "oss scale")) {
+    std::string_view rest = *behind;
+    for (const std::string_view link :
+         {" is", " was", " has been", " decreased", " reduced", " lowered", " halved", " adjusted", " set"})
+      TakeLiteral(rest, link);
+    if (TakeLiteral(rest, " to")) return ValueBehind(rest);
+  }
+  return std::nullopt;
+}
+
 std::optional<ScaleChange> FindScaleDrop(std::string_view text) {
-  // DeepSpeed: Attempted loss scale: 64, reducing to 32. apex: reducing loss scale to 32768.0
+  // DeepSpeed: Attempted loss scale: 64, reducing to 32.
   ScaleChange change;
   if (const auto from = After(text, "ttempted loss scale")) {
     const auto to = After(*from, "reducing to");
     const auto first = ValueBehind(*from), second = to ? ValueBehind(*to) : std::nullopt;
     if (!first || !second) return std::nullopt;
     change = {first->value, second->value, IntAfter<int32_t>(text, "OVERFLOW! Rank ").value_or(-1)};
-  } else if (const auto apex = After(text, "reducing loss scale to")) {
-    const auto value = ValueBehind(*apex);
-    if (!value) return std::nullopt;
-    change = {2 * value->value, value->value, -1};
+  } else if (const auto value = LoweredScale(text)) {
+    change = {2 * value->value, value->value, -1, false};
   } else {
     return std::nullopt;
   }
@@ -295,13 +324,42 @@ void TrainingReader::WatchGradient(const LineValues& values, const LogLine& line
   gradient_loss_ = values.loss;
 }
 
+// "it comes to loss=0 and grad_norm=NaN at 8285/11043, and I have checked the data": whoever pasted the log tells it.
+// Names of figures are of a few words each.
+bool IsSomebodysSentence(std::string_view text) {
+  constexpr size_t kMostOfAName = 6, kChineseWords = 12;
+  size_t words = 0, chinese = 0;
+  bool in_word = false;
+  for (const char c : text.substr(0, 400)) {
+    const char small = SmallLetter(c);
+    const auto byte = static_cast<unsigned char>(c);
+    chinese += byte >= 0xE3 && byte <= 0xE9;
+    if ((small >= 'a' && small <= 'z') || c == '\'') {
+      words += !in_word;
+      in_word = true;
+    } else {
+      in_word = false;
+      if (c != ' ' && c != ',') words = 0;
+    }
+    if (words > kMostOfAName || chinese >= kChineseWords) return true;
+  }
+  return false;
+}
+
+bool IsOfEvaluation(std::string_view text) {
+  const std::string low = LowerCase(text.substr(0, 120));
+  return ContainsAny(low,
+                     {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:", "valid on '", "| valid |"});
+}
+
 void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   ++record_.lines;
   if (record_.first_step < 0) record_.first_step = step;
   record_.last_step = step;
   record_.source = line.source;
-  if (!IsWorthALook(line.text)) return;
-  const LineValues values = FindValues(line.text);
+  if (!IsWorthALook(line.text) || IsSomebodysSentence(line.text)) return;
+  LineValues values = FindValues(line.text);
+  if (values.loss && IsOfEvaluation(line.text) && !ContainsAny(line.text, {"train", "Train"})) values.loss.reset();
   if (values.gradient && !values.skipped && std::isfinite(*values.gradient)) WatchGradient(values, line, step);
   if (values.loss) {
     if (std::isfinite(*values.loss)) WatchLoss(values, line, step);
@@ -325,7 +383,10 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
 
 void TrainingReader::ReadScale(const LogLine& line, const ScaleChange& change) {
   LossScaleDrop& scale = record_.scale;
-  if (change.from > scale.to) scale = {};  // it has grown again: there were good steps
+  // Another process tells the same drop: no step lies between the two lines.
+  const bool again = !change.from_told && scale.drops > 0 && change.to == scale.to && record_.lines == lines_at_drop_;
+  lines_at_drop_ = record_.lines;
+  if (change.from > scale.to && !again) scale = {};  // it has grown again: there were good steps
   if (change.to == change.from) {
     // At its minimum: the step is skipped, and nothing is left to try.
     if (scale.drops + scale.at_floor == 0) {

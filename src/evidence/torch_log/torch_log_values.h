@@ -33,6 +33,7 @@ void AddTrainingValue(TrainingValue& value, double number, std::string_view word
 struct ScaleChange {
   double from = 0, to = 0;
   int32_t rank = -1;
+  bool from_told = true;  // else twice what it falls to
 };
 std::optional<ScaleChange> FindScaleDrop(std::string_view text);
 
@@ -42,6 +43,12 @@ struct NotFinite {
   std::string_view word;
 };
 std::optional<NotFinite> FindNotFinite(std::string_view text);
+
+// A line that somebody wrote around a log, though it names a step and a figure.
+bool IsSomebodysSentence(std::string_view text);
+
+// "Epoch(val) [3]", "| epoch 027 | valid on 'valid' subset | loss 8.30": figures of data that is held out.
+bool IsOfEvaluation(std::string_view text);
 
 // Follows the figures of one voice from line to line. Of runs with many lines one in some is read, and all that are not
 // finite.
@@ -65,6 +72,7 @@ class TrainingReader {
   // Of the lines before: digits behind the point of the last loss that was not 0, and the last gradient norm.
   int loss_decimals_ = 0;
   double loss_before_ = 0;  // the loss before the last one
+  int64_t lines_at_drop_ = -1;  // lines of progress before the last drop of the scale
   std::string gradient_word_;
   int64_t gradient_step_ = -1;
   std::optional<double> gradient_loss_;

@@ -182,5 +182,44 @@ TEST(TrainingValues, LinesThatOnlySayNotFinite) {
   EXPECT_FALSE(FindNotFinite("non-finite gradients: 0"));
 }
 
+TEST(ScaleDrop, IsReadInTheWordsOfManyTrainers) {
+  for (const char* line :
+       {"| WARNING: overflow detected, setting loss scale to: 0.25",
+        "2026-11-15 00:20:00 | INFO | fairseq.trainer | NOTE: overflow detected, setting loss scale to: 0.25",
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 0.25",
+        "Overflow occurs. Loss scale is adjusted to 0.25", "loss scale decreased to 0.25"}) {
+    const auto drop = FindScaleDrop(line);
+    ASSERT_TRUE(drop) << line;
+    EXPECT_DOUBLE_EQ(drop->to, 0.25) << line;
+    EXPECT_FALSE(drop->from_told) << line;
+  }
+  for (const char* line : {"loss scale: 65536", "setting loss scale to 65536 at start", "loss scale window is 1000"})
+    EXPECT_FALSE(FindScaleDrop(line)) << line;
+}
+
+TEST(TrainingRecord, TheSameDropOfAnotherProcessIsNotAnotherOne) {
+  std::string text;
+  for (const char* scale : {"64.0", "32.0", "16.0"})
+    for (int process = 0; process < 2; ++process)
+      text += "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to " + std::string(scale) + "\n";
+  EXPECT_EQ(RecordOf(text).scale.drops, 3);
+}
+
+TEST(LineValues, HeldOutLossesAreAnotherSeries) {
+  EXPECT_FALSE(FindValues("epoch 027 | valid_loss 8.301 | valid_nll_loss 7.15").loss);
+  EXPECT_FALSE(FindValues("{'eval_loss': 1.2, 'epoch': 1.0}").loss);
+  EXPECT_DOUBLE_EQ(FindValues("iter: 100 val_loss: 3.38 train_loss: 3.68").loss.value_or(0), 3.68);
+  EXPECT_TRUE(IsOfEvaluation("| epoch 027 | valid on 'valid' subset | loss 8.301"));
+  EXPECT_FALSE(IsOfEvaluation("| epoch 027 | loss 6.343 | ppl 31.65"));
+}
+
+TEST(LineValues, ASentenceHoldsNoFigure) {
+  EXPECT_TRUE(
+      IsSomebodysSentence("after some time at step 300 I always get loss=0 and I do not know what to do about it"));
+  EXPECT_FALSE(IsSomebodysSentence(
+      " iteration 10/ 600 | consumed samples: 640 | elapsed time per iteration (ms): 81220.4 | learning rate: 1E-05 | "
+      "global batch size: 64 | lm loss: 5.51 | number of skipped iterations: 0 | number of nan iterations: 0 |"));
+}
+
 }  // namespace
 }  // namespace tacet
