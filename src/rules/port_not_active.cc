@@ -28,6 +28,14 @@ std::string PortList(const std::vector<const Event*>& ports) {
   return list + (ports.size() > kMost ? " and " + std::to_string(ports.size() - kMost) + " more" : "");
 }
 
+// An IP interface on InfiniBand that is down shows nothing of the port where no such interface is up: RDMA needs no IP.
+bool UsesIpOverInfiniband(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    const auto& port = event.As<PortState>();
+    return event.kind == EventKind::port_state && port.infiniband && !port.interface.empty() && !IsBad(port);
+  });
+}
+
 // What NCCL's own lines say of the devices that the job has, or shall use: "mlx5_0:1/IB", "mlx5_0,mlx5_1".
 struct DeviceUsers {
   bool listed = false;       // NCCL lists its devices here
@@ -67,7 +75,9 @@ struct HostPorts {
 
 // Whether somebody should look at it. Adapters have ports that nobody uses, and onboard ones more often than not:
 // only an InfiniBand port, a host without any active one, and one that the job asks for are worth a verdict.
-bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users) {
+bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users, bool ip_used) {
+  // Sockets need the interface, and RDMA does not.
+  if (port.of_interface && !ip_used) return Names(users.wished, port.interface);
   if (NamesPort(users.wished, port) || NamesPort(users.used, port)) return true;
   if (users.listed) return false;
   if (port.health == PortHealth::disabled) return port.infiniband && !host.good.empty();
@@ -188,6 +198,25 @@ void NoteNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// ibdev2netdev prints "(Down)" for an InfiniBand port without IP, too.
+Finding InterfaceNote(const std::vector<const Event*>& ports, const std::string& host) {
+  Finding finding;
+  finding.cause = "port-not-active";
+  finding.severity = Severity::note;
+  finding.status = Status::healthy;
+  finding.confidence = Confidence::certain;
+  finding.headline = "the IP " + std::string(ports.size() == 1 ? "interface of " : "interfaces of ") + PortList(ports) +
+                     (host.empty() ? "" : " on " + host) + (ports.size() == 1 ? " is" : " are") +
+                     " down; that does not show whether the InfiniBand " +
+                     (ports.size() == 1 ? "port is" : "ports are") + " active, and RDMA does not need IP";
+  for (const Event* event : ports)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of the IP interface"));
+  finding.fix = {"Look at the ports themselves: ibstat, ibv_devinfo or rdma link (State: Active).",
+                 "If the job is to use sockets over them (NCCL_SOCKET_IFNAME), set the interfaces up: ip link set "
+                 "INTERFACE up, with an address."};
+  return finding;
+}
+
 }  // namespace
 
 static RuleAnswer JudgePortNotActive(const Case& facts) {
@@ -210,19 +239,28 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
       (IsBad(event.As<PortState>()) ? host.bad : host.good).push_back(&event);
     }
   const DeviceUsers users = FindDeviceUsers(facts.incident);
+  const bool ip_used = UsesIpOverInfiniband(facts.incident);
   for (const auto& [name, host] : hosts) {
     if (host.bad.empty()) continue;
-    const bool matters = std::any_of(host.bad.begin(), host.bad.end(),
-                                     [&](const Event* event) { return Matters(event->As<PortState>(), host, users); });
+    const bool matters = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
+      return Matters(event->As<PortState>(), host, users, ip_used);
+    });
     const bool wished = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
       return NamesPort(users.wished, event->As<PortState>());
     });
+    // Only what an IP interface shows, which is not the port itself.
+    const bool unseen = std::all_of(host.bad.begin(), host.bad.end(),
+                                    [](const Event* event) { return event->As<PortState>().of_interface; });
+    if (unseen && !matters && !ip_used) {
+      answer.findings.push_back(InterfaceNote(host.bad, name));
+      continue;
+    }
     Finding finding;
     finding.cause = "port-not-active";
     finding.severity = matters ? Severity::warning : Severity::note;
     finding.status = matters ? Status::degraded : Status::healthy;
-    finding.confidence =
-        Confidence::certain;  // the state is what the tool prints; whether the job uses it is another matter
+    // The state is what the tool prints; whether the job uses it is another matter.
+    finding.confidence = unseen ? Confidence::possible : Confidence::certain;
     const size_t all = host.bad.size() + host.good.size();
     finding.headline =
         (all == 1 ? std::string("the network port listed here")
