@@ -7,6 +7,7 @@
 #include <set>
 
 #include "model/nccl_warnings.h"
+#include "model/refusals.h"
 #include "rules/message_words.h"
 #include "rules/open_finding.h"
 #include "rules/words.h"
@@ -128,6 +129,14 @@ std::optional<Finding> FindFailedBenchmark(const Incident& incident) {
     finding.evidence.push_back({run.failed_at, run.failure, "the benchmark stops here"});
     finding.fix = {"Run it again with NCCL_DEBUG=INFO and give the output of all ranks to `tacet diagnose`."};
     TellReason(incident, finding);
+    // What CUDA says means the same here as in an exception.
+    if (const Refusal* refusal = ClassifyRefusal(run.failure)) {
+      finding.headline += ". " + Capitalised(std::string(refusal->sentence));
+      finding.explanation = "The call failed for a reason that its message tells.";
+      finding.fix.clear();
+      for (const std::string_view step : refusal->steps)
+        if (!step.empty()) finding.fix.emplace_back(step);
+    }
     return finding;
   }
   return std::nullopt;

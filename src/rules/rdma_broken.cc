@@ -3,6 +3,7 @@
 
 #include "rules/benchmark_verdict.h"
 #include "rules/told_finding.h"
+#include "rules/told_remedy.h"
 #include "rules/topology_words.h"
 
 namespace tacet {
@@ -172,6 +173,8 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   const ToldEvents told = CollectTold(facts, TellsRdma);
   if (!told) {
     JudgeMemoryLimit(facts, answer);
+    if (auto finding = RemedyFinding(facts, "rdma-broken"); finding && answer.findings.empty())
+      answer.findings.push_back(std::move(*finding));
     return answer;
   }
   const bool may_go_on = std::all_of(told.events.begin(), told.events.end(),

@@ -4,6 +4,9 @@
 
 #include "rules/benchmark_verdict.h"
 #include "rules/rule.h"
+#include "rules/told_remedy.h"
+#include "rules/told_trouble.h"
+#include "rules/words.h"
 
 namespace tacet {
 
@@ -52,6 +55,19 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
           {run.summary, "Out of bounds values : " + std::to_string(run.failed_checks), "the benchmark's own summary"});
     const auto kind = run.operation == "all_to_all_v" ? OpKind::all_to_all : ParseOpKind(run.operation);
     if (kind != OpKind::unknown && least) finding.operation = OperationRef{kind, -1, least->bytes};
+    answer.findings.push_back(std::move(finding));
+  }
+  const Event* told = FindToldWords(facts.incident, EventKind::told_wrong);
+  const JobEnding end = facts.analyses.end.kind;
+  if (told && answer.findings.empty() && end != JobEnding::crashed && end != JobEnding::hung) {
+    Finding finding;
+    finding.cause = "wrong-results";
+    finding.status = Status::corrupt;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::likely;
+    finding.headline = "the text around the log says that a collective gives wrong results";
+    finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
+    TellRemedy(facts, finding);
     answer.findings.push_back(std::move(finding));
   }
   return answer;
