@@ -75,9 +75,7 @@ struct HostPorts {
 
 // Whether somebody should look at it. Adapters have ports that nobody uses, and onboard ones more often than not:
 // only an InfiniBand port, a host without any active one, and one that the job asks for are worth a verdict.
-bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users, bool ip_used) {
-  // Sockets need the interface, and RDMA does not.
-  if (port.of_interface && !ip_used) return Names(users.wished, port.interface);
+bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users) {
   if (NamesPort(users.wished, port) || NamesPort(users.used, port)) return true;
   if (users.listed) return false;
   if (port.health == PortHealth::disabled) return port.infiniband && !host.good.empty();
@@ -240,26 +238,28 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
     }
   const DeviceUsers users = FindDeviceUsers(facts.incident);
   const bool ip_used = UsesIpOverInfiniband(facts.incident);
-  for (const auto& [name, host] : hosts) {
-    if (host.bad.empty()) continue;
-    const bool matters = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
-      return Matters(event->As<PortState>(), host, users, ip_used);
+  for (auto& [name, host] : hosts) {
+    // Only what an IP interface shows, which is not the port itself.
+    const auto quiet = std::stable_partition(host.bad.begin(), host.bad.end(), [&](const Event* event) {
+      const auto& port = event->As<PortState>();
+      return !port.of_interface || ip_used || Names(users.wished, port.interface);
     });
+    const std::vector<const Event*> interfaces(quiet, host.bad.end());
+    if (!interfaces.empty()) answer.findings.push_back(InterfaceNote(interfaces, name));
+    host.bad.erase(quiet, host.bad.end());
+    if (host.bad.empty()) continue;
+    const bool matters = std::any_of(host.bad.begin(), host.bad.end(),
+                                     [&](const Event* event) { return Matters(event->As<PortState>(), host, users); });
     const bool wished = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
       return NamesPort(users.wished, event->As<PortState>());
     });
-    // Only what an IP interface shows, which is not the port itself.
-    const bool unseen = std::all_of(host.bad.begin(), host.bad.end(),
-                                    [](const Event* event) { return event->As<PortState>().of_interface; });
-    if (unseen && !matters && !ip_used) {
-      answer.findings.push_back(InterfaceNote(host.bad, name));
-      continue;
-    }
     Finding finding;
     finding.cause = "port-not-active";
     finding.severity = matters ? Severity::warning : Severity::note;
     finding.status = matters ? Status::degraded : Status::healthy;
     // The state is what the tool prints; whether the job uses it is another matter.
+    const bool unseen = std::all_of(host.bad.begin(), host.bad.end(),
+                                    [](const Event* event) { return event->As<PortState>().of_interface; });
     finding.confidence = unseen ? Confidence::possible : Confidence::certain;
     const size_t all = host.bad.size() + host.good.size();
     finding.headline =

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "rules/testing/judged_case.h"
 
@@ -74,16 +75,19 @@ TEST(ToldRemedyRule, WrongResultsAreTold) {
 }
 
 TEST(ToldRemedyRule, ABlockedServiceOfTheHostIsTold) {
-  Incident incident;
-  Event& task = Add(incident, EventKind::hung_task);
-  task.pid = 4711;
-  task.Make<HungTask>().process = "lvm";
-  task.Set(Meaning::of_service);
-  const Diagnosis alone = JudgedCase(Incident(incident)).Verdict();
+  const auto blocked = [](bool hangs) {
+    Incident incident;
+    incident.files.emplace_back();
+    Event& task = Add(incident, EventKind::hung_task);
+    task.pid = 4711;
+    task.Make<HungTask>().process = "lvm";
+    task.Set(Meaning::of_service);
+    if (hangs) Add(incident, EventKind::told_hang).Make<ToldPlace>();
+    return JudgedCase(std::move(incident)).Verdict();
+  };
+  const Diagnosis alone = blocked(false), hang = blocked(true);
   EXPECT_EQ(alone.status, Status::undetermined);
   EXPECT_NE(alone.headline.find("lvm (process 4711)"), std::string::npos) << alone.headline;
-  Add(incident, EventKind::told_hang).Make<ToldPlace>();
-  const Diagnosis hang = JudgedCase(std::move(incident)).Verdict();
   EXPECT_EQ(hang.status, Status::hang);
   ASSERT_FALSE(hang.findings.empty());
   ASSERT_FALSE(hang.findings[0].fix.empty());
