@@ -58,7 +58,8 @@ std::map<FileId, EndOfOutput> ReadEnds(const Incident& incident) {
 bool TellsOfTrouble(const Incident& incident) {
   return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
     return event.kind == EventKind::told_hang || event.kind == EventKind::told_stop ||
-           event.kind == EventKind::told_slow || event.kind == EventKind::told_not_finite;
+           event.kind == EventKind::told_slow || event.kind == EventKind::told_wrong ||
+           event.kind == EventKind::told_not_finite;
   });
 }
 

@@ -20,6 +20,7 @@ struct PortState {
   PortHealth health = PortHealth::active;
   bool infiniband = false;
   bool polling = false;  // it looks for a partner and finds none
+  bool of_interface = false;  // the state is that of the IP interface on an InfiniBand port, which may be down alone
   bool nvlink = false;   // a link of the GPU that `device` names ("GPU 1"); its number is `port`
   std::string link;      // width and speed where they are listed: "4X 25.78125 Gbps"
   std::string better;    // what both ends could do, where it is more: "Could be 4X"

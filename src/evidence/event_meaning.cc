@@ -106,7 +106,8 @@ Library LibraryOf(const Event& event) {
     return Library::tensorflow;
   if (ContainsAny(text, {"Out of memory error on GPU ", "paddle::"})) return Library::paddle;
   if (Contains(event.As<Raised>().type, "an MPI error") ||
-      ContainsAny(text, {"connect() to ", "Open MPI ", "MPI processes are unable"}))
+      ContainsAny(text,
+                  {"connect() to ", "Open MPI ", "MPI processes are unable", "unable to complete a TCP connection"}))
     return Library::mpi;
   return Library::not_told;
 }
@@ -420,6 +421,20 @@ bool HoldsHttp(std::string_view text) {
   return false;
 }
 
+// NCCL WARN Cuda failure 'CUDA driver version is insufficient for CUDA runtime version': what CUDA says means the same
+// in a warning as in an exception.
+void ReadRefusedCall(Event& event) {
+  const Refusal* refusal = ClassifyRefusal(event.text);
+  std::string words = event.text;
+  if (const auto quoted = After(event.text, "'")) words = quoted->substr(0, quoted->find('\''));
+  event.kind = EventKind::exception;
+  event.Set(Meaning::reported);
+  event.Set(Meaning::cuda_failed);
+  event.Make<Raised>().type = "a CUDA error";
+  event.Make<Raised>().refusal = refusal->id;
+  event.text = std::move(words);
+}
+
 void ReadGid(Event& event) {
   Warning& warning = event.Make<Warning>();
   if (const int64_t index = ReadEmptyGidIndex(event.text); index >= 0)
@@ -442,6 +457,7 @@ void ReadNcclWarning(Event& event) {
       warning.id == "ucx-failed" && Contains(event.text, "connect(fd=") && Contains(event.text, "Connection timed out");
   // Cuda failure 'an illegal memory access was encountered'
   if (warning.id == "cuda-failure") {
+    if (ClassifyRefusal(event.text)) return ReadRefusedCall(event);
     event.Set(Meaning::illegal_access, Contains(event.text, "illegal memory access"));
     if (const auto quoted = After(event.text, "'"); quoted && warning.object.empty())
       warning.object = quoted->substr(0, quoted->find('\''));
@@ -487,6 +503,13 @@ bool IsDesktopProgram(std::string_view process) {
                                       "ollama", "ollama_llama_se", "ffmpeg", "vlc", "steam", "obs"})
     if (process == name) return true;
   return false;
+}
+
+// Whatever process it is: one that waits inside the driver of a GPU shows that the driver does not answer, and every
+// process of a job that uses this host's GPUs meets it there.
+bool WaitsInGpuDriver(const HungTask& task) {
+  return task.module.starts_with("nvidia") || task.module == "amdgpu" || task.module == "amdkfd" ||
+         Contains(task.process, "nvc:[driver]") || task.process == "nvidia-smi" || task.process == "rocm-smi";
 }
 
 // INFO: task kworker/u256:1:8812 blocked for more than 120 seconds: threads of the kernel and daemons of file systems
@@ -573,7 +596,11 @@ static void ReadOwnMeaning(Event& event) {
     case EventKind::shared_memory_full:
       event.Set(Meaning::loader_worker, ContainsAny(event.text, {"DataLoader worker", "encountered in worker"}));
       break;
-    case EventKind::hung_task: event.Set(Meaning::of_service, !MayTrain(event.As<HungTask>().process)); break;
+    case EventKind::hung_task: {
+      const auto& task = event.As<HungTask>();
+      event.Set(Meaning::of_service, !MayTrain(task.process) && !WaitsInGpuDriver(task));
+      break;
+    }
     case EventKind::oom_kill:
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(WordOf(event))); break;
     case EventKind::dump_signal:

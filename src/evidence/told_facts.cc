@@ -9,6 +9,9 @@
 
 #include "base/signal_name.h"
 #include "base/text_scan.h"
+#include "evidence/told_error.h"
+#include "evidence/told_lines.h"
+#include "evidence/told_states.h"
 #include "model/xid.h"
 
 namespace tacet {
@@ -236,6 +239,77 @@ void ReadToldAdapters(std::string_view sentence, const SourceRef& source, Fragme
   }
 }
 
+// "uses NET/SOCKET instead of IB", "fails to use the Net/IB but instead relies on sockets", "the InfiniBand device is
+// not found": who says that knows that there is one.
+void ReadToldFallback(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  const std::string low = Lowered(sentence);
+  const bool fast =
+      HasAnyWord(low, {"infiniband", "infini-band", "inifiniband", "infinband", "ib", "net/ib", "rdma", "roce"});
+  const bool slow = HasAnyWord(low, {"net/socket", "socket", "sockets", "tcp", "ethernet"});
+  const bool instead = HasAnyWord(low, {"instead", "instead of", "rather than", "falls back", "fall back", "fallback"});
+  const bool lost = HasAnyWord(low, {"not found", "cannot be found", "can't be found", "not detected", "not used",
+                                     "not being used", "not use", "not find", "fails to use"}) ||
+                    ContainsAny(low, {"n't use", "n't find"});
+  if (!fast ||
+      !((slow && instead) || (lost && HasAnyWord(low, {"device", "devices", "adapter", "card", "nccl", "log"}))))
+    return;
+  if (Contains(sentence, "?") || HasOwnWord(low, "if") || HasOwnWord(low, "fixed") || HasOwnWord(low, "solved")) return;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::device_found && event.Means(Meaning::in_prose)) return;
+  AddProse(EventKind::device_found, sentence, source, fragment).Make<NetworkDevice>().name = "InfiniBand";
+}
+
+// "why GPU Direct RDMA is being disabled", "I do not see GDRDMA being enabled on those adapters"
+void ReadToldGpuDirect(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  const std::string low = Lowered(sentence);
+  if (!HasAnyWord(low, {"gpu direct rdma", "gpudirect rdma", "gpu-direct rdma", "gdrdma", "gdr"})) return;
+  const bool off =
+      HasAnyWord(low, {"disabled", "is off", "not enabled", "not used", "not being used", "not working"}) ||
+      ((Contains(low, "n't see") || HasAnyWord(low, {"not see", "cannot see"})) &&
+       HasAnyWord(low, {"enabled", "used", "active"}));
+  const bool no_matter = Contains(sentence, "?") ||
+                         HasAnyWord(low, {"if", "fixed", "solved", "i disabled", "we disabled", "should", "can"});
+  if (!off || no_matter) return;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::gpu_direct && event.Means(Meaning::in_prose)) return;
+  AddProse(EventKind::gpu_direct, sentence, source, fragment).Make<GpuDirect>().on = false;
+}
+
+// "GPU0 is at 0% utilization, and GPUs 1-7 are at 100%", "all GPUs are at 100 % except GPU 3 (0 %)"
+void ReadToldUtilization(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
+  std::string low = Lowered(sentence);
+  for (size_t at = low.find(" %"); at != std::string::npos; at = low.find(" %", at)) low.erase(at, 1);
+  const size_t busy = low.find("100%");
+  if (busy == std::string::npos || !ContainsAny(low, {"gpu"})) return;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::gpu_load) return;
+  // The one at 0 %, and the GPU that is named next to it.
+  size_t idle = low.find("0%");
+  while (idle != std::string::npos && idle > 0 && (IsDigit(low[idle - 1]) || low[idle - 1] == '.'))
+    idle = low.find("0%", idle + 1);
+  if (idle == std::string::npos) return;
+  const bool others = ContainsAny(low, {"gpu's ", "gpus ", "others", "other gpu", "all gpu", "rest", "the other"});
+  if (!others) return;
+  size_t name = std::string::npos;
+  for (size_t at = low.find("gpu"); at != std::string::npos && at < idle; at = low.find("gpu", at + 1)) {
+    std::string_view rest = std::string_view(low).substr(at + 3);
+    SkipBlanks(rest);
+    if (!rest.empty() && IsDigit(rest[0])) name = at;
+  }
+  if (name == std::string::npos || idle - name > 40) return;
+  std::string_view rest = std::string_view(low).substr(name + 3);
+  SkipBlanks(rest);
+  int64_t index = -1;
+  if (!TakeNumber(rest, &index) || index < 0 || index > 64) return;
+  constexpr int32_t kInUse = 1024;  // who speaks of the job's GPUs means those that it uses
+  for (const bool is_idle : {true, false}) {
+    auto& load = AddProse(EventKind::gpu_load, sentence, source, fragment).Make<GpuLoad>();
+    load.index = static_cast<decltype(load.index)>(is_idle ? index : -1);
+    load.percent = is_idle ? 0.F : 100.F;
+    load.memory_mib = kInUse;
+  }
+}
+
 bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // "0000:9c:00", "00000000:9C:00.0"
@@ -254,6 +328,21 @@ std::string PciAt(std::string_view text) {
 }
 
 }  // namespace
+
+void AddToldSituation(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  line = line.substr(0, std::min<size_t>(line.size(), 2000));
+  while (!line.empty()) {
+    size_t end = 0;
+    while ((end = line.find_first_of(".;!?", end)) != std::string_view::npos && end + 1 < line.size() &&
+           line[end + 1] != ' ')
+      ++end;
+    const std::string_view sentence = line.substr(0, end == std::string_view::npos ? end : end + 1);
+    ReadToldFallback(sentence, source, fragment);
+    ReadToldGpuDirect(sentence, source, fragment);
+    ReadToldUtilization(sentence, source, fragment);
+    line.remove_prefix(sentence.size());
+  }
+}
 
 void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& fragment) {
   line = line.substr(0, std::min<size_t>(line.size(), 2000));
@@ -274,6 +363,7 @@ void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& frag
       ReadToldPower(sentence, source, fragment);
       ReadToldLockLimit(sentence, source, fragment);
     }
+
     // "the nodes have HDR InfiniBand, but NCCL does not use it": what is denied comes behind it.
     if (const std::string_view first = sentence.substr(0, sentence.find(" but ")); !IsOpenOrDenied(first))
       ReadToldAdapters(first, source, fragment);

@@ -14,6 +14,9 @@ namespace tacet {
 // it.
 void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& fragment);
 
+// What a sentence says of the machine: an idle GPU, sockets in place of InfiniBand, GPUDirect RDMA that is off.
+void AddToldSituation(std::string_view line, const SourceRef& source, Fragment& fragment);
+
 // Gives the Xids of sentences the one PCI address that the text names; of several nobody knows which.
 void PlaceToldXids(std::string_view bytes, Fragment& fragment);
 

@@ -71,6 +71,9 @@ bool IsSentence(std::string_view line) {
 std::string ProseOf(std::string_view line) {
   line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));
   while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
+  // "## It hangs on two nodes": a heading.
+  if (const size_t marks = line.find_first_not_of('#'); marks > 0 && marks <= 6 && line.substr(marks).starts_with(' '))
+    line.remove_prefix(marks + 1);
   if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
     line.remove_prefix(3);
   if (line.find_first_of("`=") == std::string_view::npos && !Contains(line, "--")) return std::string(line);

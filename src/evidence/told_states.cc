@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/text_scan.h"
 #include "evidence/told_lines.h"
@@ -27,6 +28,38 @@ static bool HasWord(std::string_view text, std::string_view word) {
 
 bool HasAnyWord(std::string_view text, WordList words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
+}
+
+std::string_view BehindKnownWhy(std::string_view part) {
+  const size_t at = part.find(" why ");
+  if (at == std::string_view::npos) return part;
+  const std::string_view before = part.substr(0, at);
+  const bool sought =
+      HasAnyWord(before, {"figure",  "figured",  "know", "knows",     "idea",        "ideas",  "understand",
+                          "sure",    "find out", "see",  "tell",      "clear",       "wonder", "wondering",
+                          "explain", "reason",   "clue", "determine", "investigate", "debug",  "guess"});
+  return sought ? part.substr(at + 5) : part;
+}
+
+bool AnyPartStates(std::string_view low, bool (*states)(std::string_view part)) {
+  for (std::string_view rest = low; !rest.empty();) {
+    const size_t end = rest.find_first_of(".,;:!()?");
+    const std::string_view part = rest.substr(0, end);
+    const std::string_view known = BehindKnownWhy(part);
+    if (states(known)) {
+      // What is asked is the reason alone: "does anybody know why it hangs?"
+      if (known.size() != part.size()) return true;
+      // A full stop inside of a number or a name ends no sentence.
+      size_t close = 0;
+      while ((close = rest.find_first_of(".!?", close)) != std::string_view::npos && rest[close] == '.' &&
+             close + 1 < rest.size() && rest[close + 1] != ' ')
+        ++close;
+      if (close == std::string_view::npos || rest[close] != '?') return true;
+    }
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return false;
 }
 
 // Supposed, asked or over.
@@ -217,6 +250,14 @@ bool StatesSlowness(std::string_view part) {
                         "varying performance",
                         "unstable performance",
                         "inconsistent performance",
+                        "not as good as expected",
+                        "not as good as i expected",
+                        "not as high as expected",
+                        "not as fast as expected",
+                        "not as fast as i expected",
+                        "lower than expected",
+                        "less than expected",
+                        "worse than expected",
                         "varying throughput"}) ||
       (HasAnyWord(part, {"busbw", "algbw", "bandwidth", "throughput", "performance", "speed"}) &&
        HasAnyWord(part, {"terrible", "awful", "horrible", "abysmal", "very low", "too low", "very bad", "poor"})) ||
@@ -224,8 +265,29 @@ bool StatesSlowness(std::string_view part) {
       (HasAnyWord(part, {"delay", "delays", "latency", "gap"}) &&
        HasAnyWord(part, {"excessive", "huge", "very long", "too long", "unacceptable", "enormous"})) ||
       StatesStutter(part);
-  return says && !IsDoubted(part) &&
-         !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will", "as expected"});
+  // What is denied there is the expectation.
+  const bool misses = HasAnyWord(part, {"not as good as", "not as high as", "not as fast as"});
+  return says && (misses ? !IsSupposed(part) : !IsDoubted(part)) &&
+         !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will"}) &&
+         (misses || !HasAnyWord(part, {"as expected"}));
+}
+
+bool StatesWrongResults(std::string_view sentence) {
+  // Out of bounds values : 248 FAILED, quoted from the summary of nccl-tests
+  if (const auto count = After(sentence, "out of bounds values : ")) {
+    std::string_view rest = *count;
+    int64_t failed = 0;
+    return TakeNumber(rest, &failed) && failed > 0 && Trim(rest).starts_with("failed") && !Contains(sentence, "?");
+  }
+  return HasAnyWord(sentence, {"wrong result", "wrong results", "incorrect result", "incorrect results", "wrong values",
+                               "incorrect values", "wrong numbers", "wrong sum", "wrong sums", "data corruption",
+                               "corrupted data", "corrupts data", "garbage values", "results are wrong",
+                               "result is wrong", "results are incorrect", "result is incorrect"}) &&
+         HasAnyWord(sentence,
+                    {"allreduce", "all_reduce", "all-reduce", "all reduce", "broadcast", "allgather", "all_gather",
+                     "all-gather", "reduce_scatter", "reduce-scatter", "alltoall", "all-to-all", "all_to_all", "nccl",
+                     "rccl", "collective", "collectives", "nccl-tests", "all_reduce_perf"}) &&
+         !IsDoubted(sentence) && !HasAnyWord(sentence, {"check", "checks", "detect", "lead", "result in"});
 }
 
 // "the loss becomes NaN after 300 steps"

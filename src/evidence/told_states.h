@@ -19,6 +19,14 @@ bool IsDoubted(std::string_view part);
 // "freezes every 20 iterations": no hang, since it goes on each time.
 bool GoesOnEachTime(std::string_view part);
 
+// Whether a part of the line states it, and the sentence it stands in is no question.
+bool AnyPartStates(std::string_view line, bool (*states)(std::string_view part));
+// "unable to figure out why the process hangs": that it hangs is known, and only the reason is not. The part behind
+// "why"; otherwise all of it.
+std::string_view BehindKnownWhy(std::string_view part);
+
+// "the all-reduce gives wrong results", "the result shows Out of bounds values : 12 FAILED"
+bool StatesWrongResults(std::string_view sentence);
 bool StatesThatAllWaitButOne(std::string_view sentence);
 bool StatesAHang(std::string_view part);
 bool StatesAStop(std::string_view part);

@@ -15,8 +15,11 @@
 #include "evidence/told_error.h"
 #include "evidence/told_facts.h"
 #include "evidence/told_lines.h"
+#include "evidence/told_phrase.h"
 #include "evidence/told_place.h"
+#include "evidence/told_remedy.h"
 #include "evidence/told_states.h"
+#include "evidence/told_title.h"
 #include "evidence/unread_error.h"
 
 namespace tacet {
@@ -25,10 +28,12 @@ namespace {
 // Nobody writes sentences around more than this.
 constexpr size_t kMostTold = size_t{256} << 10;
 
-// "it stucks here and how to solve this?": what is asked is another sentence.
+// "it stucks here and how to solve this?": what is asked is another sentence, and so is what does not happen: "it hangs
+// on two nodes but not on one".
 std::string WithQuestionsApart(std::string_view low) {
   std::string out(low);
-  for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there "})
+  for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there ", " but not ",
+                                      " and not ", " but never ", " and never ", " but no "})
     for (size_t at = out.find(asks); at != std::string::npos; at = out.find(asks, at + 1)) out.replace(at, 4, ".   ");
   // "I don't know why the steps take longer" states that they do.
   for (const std::string_view states :
@@ -38,23 +43,8 @@ std::string WithQuestionsApart(std::string_view low) {
   return out;
 }
 
-// Whether a part of the line states it, and the sentence it stands in is no question.
 bool AnyPart(std::string_view line, bool (*states)(std::string_view part)) {
-  const std::string low = WithQuestionsApart(line);
-  for (std::string_view rest = low; !rest.empty();) {
-    const size_t end = rest.find_first_of(".,;:!()?");
-    if (states(rest.substr(0, end))) {
-      // A full stop inside of a number or a name ends no sentence.
-      size_t close = 0;
-      while ((close = rest.find_first_of(".!?", close)) != std::string_view::npos && rest[close] == '.' &&
-             close + 1 < rest.size() && rest[close + 1] != ' ')
-        ++close;
-      if (close == std::string_view::npos || rest[close] != '?') return true;
-    }
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  return false;
+  return AnyPartStates(WithQuestionsApart(line), states);
 }
 
 // "2026-11-16 18:52:17,062 train ERROR: ..." without its time.
@@ -65,6 +55,31 @@ std::string_view WithoutTime(std::string_view line) {
   if (digits < 6 || end >= line.size()) return line;
   if (line.substr(end).starts_with("Z ")) end += 2;  // the zone of an ISO time
   return line.substr(end);
+}
+
+// ACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-       lspci -vvv
+bool ShowsAccessControl(std::string_view line) {
+  const auto flags = After(line, "ACSCtl:");
+  return flags && ContainsAny(*flags, {"SrcValid+", "ReqRedir+"});
+}
+
+// ... the result show "Out of bounds values : 248 FAILED": in the middle of a line nobody but a person writes it.
+bool QuotesFailedCheck(std::string_view line) {
+  const size_t at = line.find("Out of bounds values : ");
+  return at != std::string_view::npos && at > 4 && !Trim(line).starts_with('#');
+}
+
+void AddRemedy(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  auto remedy = ReadRemedy(line);
+  if (!remedy) return;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::told_remedy && event.As<ToldRemedy>().of == remedy->of) return;
+  Event& event = fragment.events.emplace_back();
+  event.kind = EventKind::told_remedy;
+  event.speaker = kNobody;
+  event.source = source;
+  event.text = std::string(Trim(line).substr(0, 400));
+  event.detail = std::move(*remedy);
 }
 
 // Rust prints the message of a panic below its place:
@@ -102,24 +117,6 @@ bool SaysItHangs(std::string_view line) {
   return AnyPart(low, StatesAHang) || StatesThatAllWaitButOne(low);
 }
 
-// "[BUG] server hang", "Hang using the compiled tokenizer": the heading of a report, with an empty line below it.
-bool TitleSaysItHangs(std::string_view line) {
-  line = Trim(line);
-  while (line.starts_with('#') || line.starts_with(' ')) line.remove_prefix(1);
-  if (line.starts_with('[') && line.find(']') < 20) line = Trim(line.substr(line.find(']') + 1));
-  TakeLiteral(line, ":");
-  line = Trim(line);
-  const bool words = std::all_of(line.begin(), line.end(), [](char c) {
-    return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'`()-_/+@:").find(c) != std::string_view::npos;
-  });
-  if (line.size() < 4 || line.size() > 150 || !words) return false;
-  const std::string low = Lowered(line);
-  return HasAnyWord(low, {"hang", "hangs", "hanging", "stuck", "freeze", "freezes", "frozen", "deadlock", "stalls"}) &&
-         !IsDoubted(low) && !GoesOnEachTime(low) &&
-         !HasAnyWord(low, {"detection", "detect", "watchdog", "debug", "debugging", "handler", "timeout", "free",
-                           "prevention", "monitor", "test", "tests"});
-}
-
 bool SaysItStops(std::string_view line) {
   if (!IsSentence(line) && !IsSentence(ProseOf(line))) return false;
   const std::string low = Lowered(line);
@@ -137,6 +134,12 @@ bool SaysItIsSlow(std::string_view line) {
   return AnyPart(low, StatesSlowness) || MissesAnExpectation(low);
 }
 
+bool SaysItIsWrong(std::string_view line) {
+  if (!IsProse(ProseOf(line)) && !Contains(line, "Out of bounds values : ")) return false;
+  if (Trim(line).starts_with('#') || IsAdvice(line)) return false;
+  return StatesWrongResults(Lowered(line));
+}
+
 bool SaysItIsNotFinite(std::string_view line) {
   if (ChineseSaysItIsNotFinite(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
@@ -149,11 +152,6 @@ namespace {
 void FillPlace(std::string_view line, ToldPlace& place) {
   if (place.where.empty()) place.where = PlaceOfStop(line);
   place.data_loader |= StopsInLoader(line);
-  place.helped_by_no_p2p |= Contains(line, "NCCL_P2P_DISABLE=1") &&
-                            HasAnyWord(Lowered(line), {"without", "unless", "only with", "helps", "helped", "fixes",
-                                                       "fixed", "works", "worked", "workaround", "solves", "solved"}) &&
-                            !HasAnyWord(Lowered(line), {"not", "no", "nor", "still", "neither", "even"}) &&
-                            !Contains(line, "n't") && !Contains(line, "?");
 }
 
 // "Training freezes every 16 iterations for a moment": it goes on, and pauses again.
@@ -210,14 +208,6 @@ class IgnoredException {
 
 }  // namespace
 
-// The first line, where an empty one follows it, or the log in its fence.
-static std::string_view TitleOf(std::string_view bytes) {
-  const size_t end = bytes.find('\n');
-  if (end == std::string_view::npos || end == 0 || end > 200) return {};
-  const std::string_view rest = bytes.substr(end + 1, 3);
-  return rest.starts_with('\n') || rest.starts_with("\r\n") || rest == "```" ? bytes.substr(0, end) : std::string_view();
-}
-
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   // The tool's own answers and records tell what it said itself.
   if (fragment.format == "run_record") return;
@@ -241,21 +231,27 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   std::string_view line;
   while (reader.Next(&line)) {
     const SourceRef source{FileId{}, reader.number(), reader.offset()};
-    const bool outside = around.Holds(line, source.line);
+    const bool titled = line.data() == title.data() && !title.empty();
+    const bool outside = around.Holds(line, source.line) || titled;
+    place.acs_on |= ShowsAccessControl(line);
     if (panic != SIZE_MAX) TakePanic(line, fragment.events[std::exchange(panic, SIZE_MAX)]);
     if (ignored.Holds(line) || read.contains(source.line)) continue;
-    const bool hangs =
-        (around.MayHold() && SaysItHangs(line)) || (line.data() == title.data() && TitleSaysItHangs(line));
+    const bool hangs = (around.MayHold() && SaysItHangs(line)) || (titled && TitleSaysItHangs(line));
+    if (around.MayHold() || titled) AddRemedy(line, source, fragment);
+    AddToldPhrase(titled ? TitleWords(line) : std::string(line), titled, outside, source, fragment);
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
     const auto kind = hangs || (stops && runs)             ? EventKind::told_hang
                       : outside && SaysItIsSlow(line)      ? EventKind::told_slow
                       : outside && SaysItIsNotFinite(line) ? EventKind::told_not_finite
-                      : stops                              ? EventKind::told_stop
-                      : ReportsError(line)                 ? EventKind::unread_error
-                                                           : EventKind::progress;
+                      : SaysItIsWrong(line) && (outside || (around.MayHold() && QuotesFailedCheck(line)))
+                          ? EventKind::told_wrong
+                      : stops              ? EventKind::told_stop
+                      : ReportsError(line) ? EventKind::unread_error
+                                           : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
+    if ((around.MayHold() || titled) && IsProse(ProseOf(line))) AddToldSituation(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
     // behind one that the job survived another.
     const bool first = told.insert(kind).second, unread = kind == EventKind::unread_error;

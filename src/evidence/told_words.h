@@ -17,6 +17,9 @@ bool SaysItStops(std::string_view line);
 // ... that the job is slower than it should be: "twice as slow as before", "busbw is at 12, I would expect 180".
 bool SaysItIsSlow(std::string_view line);
 
+// ... that a collective gives wrong results.
+bool SaysItIsWrong(std::string_view line);
+
 // ... that its loss or its gradients are NaN or infinite.
 bool SaysItIsNotFinite(std::string_view line);
 

@@ -156,6 +156,9 @@ bool ReportsError(std::string_view line) {
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
   if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  // [gpu01:10216] PMIX ERROR: NO-PERMISSIONS in file .../dstore/dstore_base.c at line 234: PMIx could not share its
+  // store with processes of another user, and does without.
+  if (Contains(line, "PMIX ERROR: ") && Contains(line, "dstore")) return false;
   // "couldn't chdir to `/home/kim': ...: going to /tmp instead": it goes on, and says how.
   if (ContainsAny(line, {" instead", "alling back to "})) return false;
   if (ContainsAny(line, {"BAD TERMINATION", "CrashLoopBackOff", "OOMKilled", "Assertion fail", "Assertion `", "ASSERT ",

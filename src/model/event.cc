@@ -75,5 +75,6 @@ template SlowRankReport& Event::Make<SlowRankReport>();
 template HostMemoryUse& Event::Make<HostMemoryUse>();
 template PortErrors& Event::Make<PortErrors>();
 template GpuCheck& Event::Make<GpuCheck>();
+template ToldRemedy& Event::Make<ToldRemedy>();
 
 }  // namespace tacet

@@ -108,6 +108,8 @@ enum class EventKind : uint8_t {
   told_stop,        // ... that it stops, which may be a hang or an end
   told_slow,        // ... that it is slow
   told_not_finite,  // ... that its loss or its gradients are NaN or infinite
+  told_wrong,       // ... that its results are wrong
+  told_remedy,      // ... that a setting helps
   unread_error,     // a line reports an error
   // kernel, continued
   storage_lost,  // a file system's server does not answer

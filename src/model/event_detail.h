@@ -410,6 +410,7 @@ struct HardwareError {
 
 struct HungTask {
   std::string process;
+  std::string module;  // of the kernel, in which it waits, by its call trace: "nvidia_uvm"
   int64_t seconds = -1, times = -1;
 };
 
@@ -537,10 +538,18 @@ struct Pending {
 struct ToldPlace {
   std::string where;              // "at the first weight sync", with its preposition
   bool data_loader = false;       // it stands in a data loader
-  bool helped_by_no_p2p = false;  // NCCL_P2P_DISABLE=1 is said to help
+  bool acs_on = false;            // a listing shows PCIe access control that is on
   bool stopped = false;           // it only says that the job stops, and a stack shows that the process runs
   int64_t every = -1;             // it pauses again and again: once in so many steps
   std::string steps;              // ... as they are called: "iterations"
+};
+
+// A setting that is said to help, and the part of NCCL's work that it leaves out or changes.
+enum class RemedyOf : uint8_t { peer_access, infiniband, gpu_direct, shared_memory, interface };
+
+struct ToldRemedy {
+  std::string setting;  // "NCCL_P2P_DISABLE=1"
+  RemedyOf of = RemedyOf::peer_access;
 };
 
 using EventDetail =
@@ -551,6 +560,6 @@ using EventDetail =
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
                  CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes,
-                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck>;
+                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck, ToldRemedy>;
 
 }  // namespace tacet

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/event_witness.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/open_verdict.h"
 #include "rules/peer_access.h"
@@ -119,6 +120,13 @@ void DropRepeatedEvidence(Finding& finding) {
       evidence.erase(evidence.begin() + static_cast<ptrdiff_t>(i));
 }
 
+bool CitesReporter(const LineEvents& by_line, const Finding& finding) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+    const auto found = by_line.find({item.source.file, item.source.line});
+    return found != by_line.end() && WitnessOf(*found->second) == Witness::reporter;
+  });
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill) {
@@ -160,7 +168,9 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   const bool slow = proven && diagnosis.findings[0].status == Status::slow && !analyses.outcome.hangs();
   const bool suspects = !critical && !slow && AddSuspects(facts, diagnosis);
   // A setting that slows the job down answers no question about a job whose end, and some of whose ranks, nobody saw.
-  const bool unseen = proven && diagnosis.findings[0].status == Status::degraded && !analyses.outcome.ended_in_order &&
+  // ... unless it is what whoever pasted the text speaks of.
+  const bool unseen = proven && diagnosis.findings[0].status == Status::degraded &&
+                      !CitesReporter(by_line, diagnosis.findings[0]) && !analyses.outcome.ended_in_order &&
                       !SawAllToTheEnd(facts);
   // So does one that slows a job down which then stood still or crashed.
   const bool ended_badly = analyses.end.kind == JobEnding::hung || analyses.outcome.hangs() ||

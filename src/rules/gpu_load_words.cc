@@ -85,6 +85,12 @@ GpuLoadView ReadGpuLoads(const Incident& incident, bool hangs) {
                  " 100 % utilization at " + WattWords(busy) +
                  ": kernels run and compute little, as the kernels of a collective do while they wait for a peer";
     Cite(busy, view);
+  } else if (hangs && in_prose && idle.size() == 1 && idle.front()->As<GpuLoad>().index >= 0 && busy.size() == 1) {
+    view.idle = GpuList(idle);
+    view.words = view.idle +
+                 " is idle while the others show 100 % utilization, as they do while they wait inside a "
+                 "collective";
+    Cite(idle, view);
   } else if (hangs && !idle.empty() && busy.size() > idle.size() && busy.size() + idle.size() == all.size()) {
     view.idle = GpuList(idle);
     view.words = view.idle + (idle.size() == 1 ? " is" : " are") + " idle while the " + std::to_string(busy.size()) +

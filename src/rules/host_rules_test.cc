@@ -93,6 +93,25 @@ TEST(PortNotActive, AnInfiniBandPortThatIsDownIsNamedWithItsHost) {
   EXPECT_TRUE(Mentions(finding.headline, "mlx5_0 is active")) << finding.headline;
 }
 
+TEST(PortNotActive, AnIpInterfaceThatIsDownIsARemark) {
+  const auto with = [](bool another_is_up) {
+    Incident incident;
+    for (const bool up : {false, true}) {
+      if (up && !another_is_up) continue;
+      AddPort(incident, up ? "mlx5_1" : "mlx5_0", up ? PortHealth::active : PortHealth::down, true);
+      auto& port = incident.events.back().Make<PortState>();
+      port.interface = up ? "ib1" : "ib0";
+      port.of_interface = !up;
+    }
+    return JudgedCase(std::move(incident)).Only("port-not-active");
+  };
+  const Finding alone = with(false), odd = with(true);
+  EXPECT_EQ(alone.severity, Severity::note);
+  EXPECT_TRUE(Mentions(alone.headline, "RDMA does not need IP")) << alone.headline;
+  EXPECT_EQ(odd.severity, Severity::warning) << "IP is used on the other one";
+  EXPECT_EQ(odd.confidence, Confidence::possible);
+}
+
 TEST(PortNotActive, APortThatNobodyUsesIsARemark) {
   Incident onboard;
   AddPort(onboard, "mlx5_0", PortHealth::active, true);

@@ -26,6 +26,16 @@ static void TellGloo(const std::string& interface, const std::vector<Rank>& rank
   finding.headline = "gloo found no address for " +
                      (interface.empty() ? "its network interface" : "the interface " + interface) +
                      (ranks.empty() ? "; the log does not say on which rank" : " on " + RankWords(ranks));
+  // The setting is NCCL's syntax, which gloo takes for a name: "^lo,docker", "=eth0".
+  if (interface.starts_with('^') || interface.starts_with('=')) {
+    finding.headline = "gloo takes " + interface + " for the name of an interface: '^' and '=' are NCCL's syntax" +
+                       (ranks.empty() ? "; the log does not say on which rank" : " (" + RankWords(ranks) + ")");
+    finding.fix = {
+        "Set GLOO_SOCKET_IFNAME to one exact name that has an address on every host (ip -br addr), or unset it; gloo "
+        "knows no '^', no '=' and no patterns.",
+        "NCCL_SOCKET_IFNAME may keep its '^' or '=': gloo does not read it."};
+    return;
+  }
   finding.fix = {
       "On that host: ip -br addr" + (interface.empty() ? "" : " show " + interface) +
           "; the interface must exist there and have an address.",

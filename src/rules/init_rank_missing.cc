@@ -9,6 +9,7 @@
 
 #include "rules/init_finding.h"
 #include "rules/library_words.h"
+#include "rules/setup_stack.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -370,7 +371,13 @@ static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
 
 static RuleAnswer JudgeMissing(const Case& facts) {
   RuleAnswer answer = JudgeRankMissing(facts);
+  // mpirun's daemons tell themselves why they do not start: one cannot connect to another.
+  if (!answer.findings.empty() && answer.findings[0].ranks.empty() &&
+      answer.findings[0].confidence == Confidence::possible && DaemonCannotConnect(facts.incident))
+    answer.findings.clear();
   if (answer.findings.empty()) JudgeFewJoined(facts, answer);
+  if (auto waits = FindWaitInSetup(facts); waits && answer.findings.empty())
+    answer.findings.push_back(std::move(*waits));
   return answer;
 }
 

@@ -122,6 +122,21 @@ std::string KilledServiceWords(const Case& facts) {
          "; nothing shows that it belonged to a job";
 }
 
+// "The kernel reports lvm (process 4711) as blocked for more than 120 s": all that is here is of services of a host.
+std::string BlockedServiceWords(const Case& facts) {
+  const Event* task = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::hung_task || !event.Means(Meaning::of_service)) return "";
+    if (!task) task = &event;
+  }
+  if (!task || task->As<HungTask>().process.empty()) return "";
+  const auto& told = task->As<HungTask>();
+  return "the kernel reports " + told.process + (task->pid > 0 ? " (process " + std::to_string(task->pid) + ")" : "") +
+         " as blocked" + (told.seconds > 0 ? " for more than " + std::to_string(told.seconds) + " s" : "") +
+         (told.module.empty() ? "" : " in the module " + told.module) +
+         ": a disk, a file system or a driver of the host did not answer; nothing shows that a job waited for it";
+}
+
 void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   diagnosis.status = Status::hang;
   diagnosis.confidence = Confidence::likely;
@@ -269,6 +284,13 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.open.push_back({"Did a process of a job end then?",
                               "the output of the jobs that ran on that host at that time, with the ids of their "
                               "processes"});
+    return;
+  }
+  if (const std::string blocked = BlockedServiceWords(facts); !blocked.empty() && diagnosis.findings.empty()) {
+    diagnosis.headline = blocked;
+    diagnosis.open.push_back({"Did a job wait for it?",
+                              "the output of the jobs that ran on that host at that time; cat /proc/PID/stack of the "
+                              "blocked processes"});
     return;
   }
   std::vector<CannotTell> missing;

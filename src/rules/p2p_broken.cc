@@ -4,6 +4,7 @@
 #include "model/event_words.h"
 #include "rules/gpu_maker.h"
 #include "rules/told_finding.h"
+#include "rules/told_remedy.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -68,7 +69,13 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
   RuleAnswer answer;
   ToldEvents told = CollectTold(facts, TellsPeerAccess);
   const ToldEvents refused = CollectTold(facts, IsGpuRefused);
-  if (!told && !refused) return answer;
+  if (!told && !refused) {
+    if (auto finding = RemedyFinding(facts, "p2p-broken")) {
+      TellBootOption(facts, *finding);
+      answer.findings.push_back(std::move(*finding));
+    }
+    return answer;
+  }
   const Outcome& outcome = facts.analyses.outcome;
   // The IOMMU's word alone names the device, not what the job felt of it.
   if (!told && outcome.ended_in_order) return answer;

@@ -58,6 +58,12 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
   finding.status = corrected ? Status::healthy : Status::degraded;
   finding.confidence = corrected ? Confidence::certain : Confidence::possible;
   const bool failed = facts.analyses.end.kind == JobEnding::hung || facts.analyses.end.kind == JobEnding::crashed;
+  // The driver of a GPU that cannot recover from a fatal error has lost the device, and whoever used it.
+  const bool lost = severity == ErrorSeverity::fatal && device.worst->As<HardwareError>().of_gpu;
+  if (lost && !facts.analyses.outcome.ended_in_order) {
+    finding.severity = Severity::critical;
+    finding.status = Status::crash;
+  }
   if (severity == ErrorSeverity::fatal && failed && !facts.analyses.outcome.ended_in_order) {
     finding.severity = Severity::critical;
     finding.status = Status::undetermined;

@@ -28,6 +28,14 @@ std::string PortList(const std::vector<const Event*>& ports) {
   return list + (ports.size() > kMost ? " and " + std::to_string(ports.size() - kMost) + " more" : "");
 }
 
+// An IP interface on InfiniBand that is down shows nothing of the port where no such interface is up: RDMA needs no IP.
+bool UsesIpOverInfiniband(const Incident& incident) {
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    const auto& port = event.As<PortState>();
+    return event.kind == EventKind::port_state && port.infiniband && !port.interface.empty() && !IsBad(port);
+  });
+}
+
 // What NCCL's own lines say of the devices that the job has, or shall use: "mlx5_0:1/IB", "mlx5_0,mlx5_1".
 struct DeviceUsers {
   bool listed = false;       // NCCL lists its devices here
@@ -65,24 +73,9 @@ struct HostPorts {
   std::vector<const Event*> bad, good;
 };
 
-// Interfaces on InfiniBand ports: where most are down, nobody set up IP over InfiniBand, and none of them is odd.
-bool AreMostInterfacesDown(const Incident& incident) {
-  size_t down = 0, up = 0;
-  for (const Event& event : incident.events) {
-    const auto& port = event.As<PortState>();
-    if (event.kind != EventKind::port_state || port.nvlink || !port.infiniband) continue;
-    down += port.health == PortHealth::interface_down;
-    up += port.health == PortHealth::active;
-  }
-  return down >= up;
-}
-
 // Whether somebody should look at it. Adapters have ports that nobody uses, and onboard ones more often than not:
 // only an InfiniBand port, a host without any active one, and one that the job asks for are worth a verdict.
-bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users, bool none_set_up) {
-  if (port.health == PortHealth::interface_down && none_set_up)
-    return Names(users.wished, port.interface);  // by its own name: the job wants IP on it
-  if (port.device.starts_with("LID ")) return port.health != PortHealth::active;  // somebody asks for this very port
+bool Matters(const PortState& port, const HostPorts& host, const DeviceUsers& users) {
   if (NamesPort(users.wished, port) || NamesPort(users.used, port)) return true;
   if (users.listed) return false;
   if (port.health == PortHealth::disabled) return port.infiniband && !host.good.empty();
@@ -117,11 +110,6 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     steps.push_back(
         "Initializing: the link is up, and no subnet manager has set the port up. Look at the subnet manager (sminfo, "
         "opensm, or the one of the switches).");
-  if (any([](const PortState& port) { return port.health == PortHealth::interface_down; }))
-    steps.push_back(
-        "Interface down: this is the state of IP over InfiniBand, which NCCL does not need for its data. See the port "
-        "itself with ibstat (State: Active); if NCCL shall set up over this interface, bring it up (ip link set DEVICE "
-        "up).");
   const auto down = std::find_if(bad.begin(), bad.end(),
                                  [](const Event* event) { return event->As<PortState>().health == PortHealth::down; });
   if (down != bad.end()) {
@@ -208,6 +196,25 @@ void NoteNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// ibdev2netdev prints "(Down)" for an InfiniBand port without IP, too.
+Finding InterfaceNote(const std::vector<const Event*>& ports, const std::string& host) {
+  Finding finding;
+  finding.cause = "port-not-active";
+  finding.severity = Severity::note;
+  finding.status = Status::healthy;
+  finding.confidence = Confidence::certain;
+  finding.headline = "the IP " + std::string(ports.size() == 1 ? "interface of " : "interfaces of ") + PortList(ports) +
+                     (host.empty() ? "" : " on " + host) + (ports.size() == 1 ? " is" : " are") +
+                     " down; that does not show whether the InfiniBand " +
+                     (ports.size() == 1 ? "port is" : "ports are") + " active, and RDMA does not need IP";
+  for (const Event* event : ports)
+    if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of the IP interface"));
+  finding.fix = {"Look at the ports themselves: ibstat, ibv_devinfo or rdma link (State: Active).",
+                 "If the job is to use sockets over them (NCCL_SOCKET_IFNAME), set the interfaces up: ip link set "
+                 "INTERFACE up, with an address."};
+  return finding;
+}
+
 }  // namespace
 
 static RuleAnswer JudgePortNotActive(const Case& facts) {
@@ -230,15 +237,19 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
       (IsBad(event.As<PortState>()) ? host.bad : host.good).push_back(&event);
     }
   const DeviceUsers users = FindDeviceUsers(facts.incident);
-  const bool none_set_up = AreMostInterfacesDown(facts.incident);
-  for (const auto& [name, host] : hosts) {
+  const bool ip_used = UsesIpOverInfiniband(facts.incident);
+  for (auto& [name, host] : hosts) {
+    // Only what an IP interface shows, which is not the port itself.
+    const auto quiet = std::stable_partition(host.bad.begin(), host.bad.end(), [&](const Event* event) {
+      const auto& port = event->As<PortState>();
+      return !port.of_interface || ip_used || Names(users.wished, port.interface);
+    });
+    const std::vector<const Event*> interfaces(quiet, host.bad.end());
+    if (!interfaces.empty()) answer.findings.push_back(InterfaceNote(interfaces, name));
+    host.bad.erase(quiet, host.bad.end());
     if (host.bad.empty()) continue;
-    const bool matters = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
-      return Matters(event->As<PortState>(), host, users, none_set_up);
-    });
-    const bool interfaces = std::any_of(host.bad.begin(), host.bad.end(), [](const Event* event) {
-      return event->As<PortState>().health == PortHealth::interface_down;
-    });
+    const bool matters = std::any_of(host.bad.begin(), host.bad.end(),
+                                     [&](const Event* event) { return Matters(event->As<PortState>(), host, users); });
     const bool wished = std::any_of(host.bad.begin(), host.bad.end(), [&](const Event* event) {
       return NamesPort(users.wished, event->As<PortState>());
     });
@@ -246,8 +257,10 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
     finding.cause = "port-not-active";
     finding.severity = matters ? Severity::warning : Severity::note;
     finding.status = matters ? Status::degraded : Status::healthy;
-    finding.confidence =
-        Confidence::certain;  // the state is what the tool prints; whether the job uses it is another matter
+    // The state is what the tool prints; whether the job uses it is another matter.
+    const bool unseen = std::all_of(host.bad.begin(), host.bad.end(),
+                                    [](const Event* event) { return event->As<PortState>().of_interface; });
+    finding.confidence = unseen ? Confidence::possible : Confidence::certain;
     const size_t all = host.bad.size() + host.good.size();
     finding.headline =
         (all == 1 ? std::string("the network port listed here")
@@ -257,10 +270,7 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
         (host.good.empty() ? "" : "; " + PortList(host.good) + (host.good.size() == 1 ? " is active" : " are active")) +
         (wished    ? "; the job is set to use one that is not"
          : matters ? ""
-         : interfaces
-             ? "; that is the state of the IP interface, and the InfiniBand port below it may be active (ibstat "
-               "tells)"
-             : "; nothing here shows that the job uses one that is not");
+                   : "; nothing here shows that the job uses one that is not");
     for (const Event* event : host.bad)
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(

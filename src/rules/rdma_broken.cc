@@ -3,6 +3,7 @@
 
 #include "rules/benchmark_verdict.h"
 #include "rules/told_finding.h"
+#include "rules/told_remedy.h"
 #include "rules/topology_words.h"
 
 namespace tacet {
@@ -172,6 +173,8 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   const ToldEvents told = CollectTold(facts, TellsRdma);
   if (!told) {
     JudgeMemoryLimit(facts, answer);
+    if (auto finding = RemedyFinding(facts, "rdma-broken"); finding && answer.findings.empty())
+      answer.findings.push_back(std::move(*finding));
     return answer;
   }
   const bool may_go_on = std::all_of(told.events.begin(), told.events.end(),
@@ -180,6 +183,11 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   const Event* lead = told.events.front();
   for (const Event* event : told.events)
     if (RdmaFaultOf(*lead) == RdmaFault::unknown && RdmaFaultOf(*event) != RdmaFault::unknown) lead = event;
+  // Of what a driver reports, what the adapter lacks says more than the error of a call.
+  for (const Event* event : told.events)
+    if (IsOfDriver(lead) && lead->As<RdmaFailure>().code != kNoMemory && IsOfDriver(event) &&
+        event->As<RdmaFailure>().code == kNoMemory)
+      lead = event;
   const RdmaFault fault = RdmaFaultOf(*lead);
   Finding finding = ToldFinding(facts, "rdma-broken", told, "");
   for (size_t i = 0; i < finding.evidence.size(); ++i) finding.evidence[i].says = RdmaProof(*told.events[i]);

@@ -5,6 +5,7 @@
 
 #include "rules/space_use_finding.h"
 #include "rules/told_finding.h"
+#include "rules/told_remedy.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -112,7 +113,7 @@ static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
 
 extern const Rule kSharedMemoryFullRule;
 
-static RuleAnswer JudgeSharedMemory(const Case& facts) {
+static RuleAnswer JudgeToldSharedMemory(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents refused =
       CollectTold(facts, [&](const Event& event) { return TellsSharedMemory(event) && IsRefusedByCuda(facts, event); });
@@ -150,6 +151,13 @@ static RuleAnswer JudgeSharedMemory(const Case& facts) {
   if (!proven && finding.confidence == Confidence::certain) finding.confidence = Confidence::likely;
   AskWhichHost(told, answer);
   answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+static RuleAnswer JudgeSharedMemory(const Case& facts) {
+  RuleAnswer answer = JudgeToldSharedMemory(facts);
+  if (auto finding = RemedyFinding(facts, "shared-memory-full"); finding && answer.findings.empty())
+    answer.findings.push_back(std::move(*finding));
   return answer;
 }
 

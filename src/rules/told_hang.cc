@@ -132,6 +132,23 @@ std::vector<std::string> BenchmarkSteps(const Incident& incident, const Benchmar
   return steps;
 }
 
+// A thread of the kernel or a daemon of a file system that is blocked on the same host: the disk, or a driver, does not
+// answer, and the job may wait for the same.
+void CiteBlockedService(const Case& facts, Finding& finding) {
+  const auto& events = facts.incident.events;
+  const auto task = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::hung_task && event.Means(Meaning::of_service);
+  });
+  if (task == events.end()) return;
+  const std::string& name = task->As<HungTask>().process;
+  finding.evidence.push_back(CiteEvent(*task, "the kernel reports " + name + " as blocked"));
+  finding.fix.insert(finding.fix.begin(),
+                     "Look at what " + name + " waits for in the kernel (cat /proc/" +
+                         (task->pid > 0 ? std::to_string(task->pid) : std::string("PID")) +
+                         "/stack, dmesg -T before the cited line): a disk, a file system or a driver does not answer. "
+                         "Processes in state D usually need a reboot of the host.");
+}
+
 // RCCL's advice on the host may be the reason where the job hangs.
 void AddHostAdvice(const Case& facts, Finding& finding) {
   const auto& events = facts.incident.events;
@@ -187,14 +204,10 @@ void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
     finding.fix = LoaderSteps(facts.incident);
   } else if (told.library == Library::tensorflow) {
     finding.fix = TensorFlowSteps();
-  } else if (const BenchmarkRun* run = StoppedBenchmark(facts.incident); run && !place.helped_by_no_p2p) {
+  } else if (const BenchmarkRun* run = StoppedBenchmark(facts.incident); run) {
     finding.fix = BenchmarkSteps(facts.incident, *run);
-  } else if (place.helped_by_no_p2p) {
-    finding.fix.insert(finding.fix.begin(),
-                       "NCCL_P2P_DISABLE=1 helps: the direct path between the GPUs is suspect. Test it with "
-                       "p2pBandwidthLatencyTest or nvbandwidth; ACS and the IOMMU of the host break it (iommu=pt, ACS "
-                       "off). Keep the setting until that path is repaired.");
   }
+  CiteBlockedService(facts, finding);
   if (!gpus.idle.empty())
     finding.fix.insert(finding.fix.begin(), "Look first at the process that uses " + gpus.idle +
                                                 " (nvidia-smi lists it): the others wait while it runs nothing.");

@@ -3,7 +3,9 @@
 #include <map>
 #include <set>
 
+#include "rules/fallback_findings.h"
 #include "rules/told_finding.h"
+#include "rules/told_trouble.h"
 #include "rules/topology_words.h"
 
 namespace tacet {
@@ -24,6 +26,7 @@ struct NetworkChoice {
   ToldEvents staged;       // a connection over InfiniBand without GPUDirect
   ToldEvents direct_off;   // NCCL says that GPUDirect is off for an adapter
   bool direct_on = false;
+  const Event* told_staged = nullptr;  // ... that GPUDirect RDMA is off
   const Event* told_fast = nullptr;  // whoever pasted the log says that the hosts have fast adapters
 };
 
@@ -33,6 +36,10 @@ NetworkChoice ReadChoices(const Case& facts) {
   NetworkChoice choice;
   std::set<uint32_t> fast_processes, direct_processes;
   for (const Event& event : facts.incident.events) {
+    if (event.kind == EventKind::gpu_direct && event.Means(Meaning::in_prose)) {
+      choice.told_staged = choice.told_staged ? choice.told_staged : &event;
+      continue;
+    }
     if (event.kind == EventKind::device_found && event.Means(Meaning::in_prose))
       choice.told_fast = &event;
     else if (event.kind == EventKind::device_found)
@@ -60,7 +67,8 @@ NetworkChoice ReadChoices(const Case& facts) {
     // A process with GPUDirect on one adapter may do without it on another that is far from its GPU.
     if (direct_processes.contains(event.speaker)) continue;
     if (IsConnectionOverIb(event)) TakeTold(facts, event, choice.staged);
-    if (event.kind == EventKind::gpu_direct && !event.As<GpuDirect>().on) TakeTold(facts, event, choice.direct_off);
+    if (event.kind == EventKind::gpu_direct && !event.As<GpuDirect>().on && !event.Means(Meaning::in_prose))
+      TakeTold(facts, event, choice.direct_off);
   }
   choice.direct_on = !direct_processes.empty();
   return choice;
@@ -69,16 +77,6 @@ NetworkChoice ReadChoices(const Case& facts) {
 // The rule's advice, in its order: only what fits is given.
 enum class Slow : uint8_t { sockets, shared_memory, staged };
 std::string Advice(Slow kind) { return std::string(kTransportFallbackRule.fix[static_cast<size_t>(kind)]); }
-
-Finding FallbackFinding(const ToldEvents& told) {
-  Finding finding;
-  finding.cause = "transport-fallback";
-  finding.status = Status::degraded;
-  finding.confidence = Confidence::certain;
-  finding.severity = Severity::warning;
-  finding.ranks = told.ranks;
-  return finding;
-}
 
 std::string UseWords(const ToldEvents& told, std::string_view verb) {
   return TellerWords(told) + " " + std::string(verb) + (TellSeveral(told) ? "" : "s");
@@ -215,10 +213,11 @@ Finding NoProviderFinding(const NetworkChoice& choice) {
 }
 
 // The adapters are there by the word of whoever knows the hosts, and NCCL does not find them.
-Finding UnseenAdaptersFinding(const NetworkChoice& choice) {
+Finding UnseenAdaptersFinding(const NetworkChoice& choice, bool told_slow) {
   const ToldEvents& none = choice.none ? choice.none : choice.no_library;
   Finding finding = FallbackFinding({});
-  finding.status = Status::slow;  // whoever tells it looks at a job that runs, and knows what it could use
+  // Whoever tells it looks at a job that runs, and knows what it could use.
+  finding.status = told_slow ? Status::slow : Status::degraded;
   finding.confidence = Confidence::likely;
   finding.headline = "NCCL uses TCP sockets: it finds no InfiniBand device (" + TellerWords(none) +
                      "), although the hosts have " + choice.told_fast->As<NetworkDevice>().name +
@@ -226,32 +225,13 @@ Finding UnseenAdaptersFinding(const NetworkChoice& choice) {
   finding.evidence.push_back({choice.told_fast->source, choice.told_fast->text, "said in the text around the log"});
   finding.evidence.push_back(
       CiteEvent(*none.events.front(), choice.none ? "NCCL finds no InfiniBand device" : "libibverbs cannot be opened"));
-  finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+  if (choice.socket) finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
   finding.fix = {
       "On each host, and inside the container where the job runs in one: ibv_devinfo. If it lists the adapters on the "
       "host only, give the container /dev/infiniband and the capability IPC_LOCK, and install rdma-core (libibverbs).",
       "If it lists them in the job, too: see whether a port is ACTIVE, and whether NCCL_IB_HCA or NCCL_IB_DISABLE "
       "exclude them.",
       "Then NCCL_DEBUG=INFO must show 'NET/IB : Using' and 'Using network IB'."};
-  return finding;
-}
-
-// Open MPI says so itself, and goes on over another transport.
-Finding MpiFinding(const ToldEvents& told) {
-  Finding finding = FallbackFinding({});
-  finding.affected_ranks = told.ranks;
-  const std::string& what = told.events.front()->As<Warning>().object;
-  finding.headline = "Open MPI cannot use the InfiniBand or RoCE network" +
-                     (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
-                     (what.empty() ? "" : " (" + what + ")") + ", and goes on over another transport, most often TCP";
-  finding.evidence.push_back(CiteEvent(*told.events.front(), "Open MPI's own note"));
-  finding.fix = {
-      "If the host has no such adapter: nothing is wrong; --mca btl ^openib silences the note.",
-      "If it has one: use an Open MPI with UCX (--mca pml ucx), and see that the adapter works there: ibv_devinfo; "
-      "ucx_info -d.",
-      "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
-  finding.explanation =
-      "Open MPI looked for a network adapter, found none that it can use, and chose a slower way between the hosts.";
   return finding;
 }
 
@@ -303,6 +283,11 @@ static RuleAnswer JudgeFallback(const Case& facts) {
                        TellerWords(choice.direct_off) + "): data is staged through host memory" +
                        (choice.direct_on ? ", while other ranks have it" : "");
     finding.evidence.push_back(CiteEvent(off, "NCCL says so when it starts"));
+    if (choice.told_staged) {
+      finding.evidence.push_back(CiteEvent(*choice.told_staged, "what the text asks about"));
+      // Of a part of the job nobody is the odd one.
+      if (!choice.direct_on) finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+    }
     finding.fix = {Advice(Slow::staged)};
   } else if ((choice.no_provider || choice.no_plugin) && !UsesFabric(facts)) {
     finding = NoProviderFinding(choice);
@@ -311,8 +296,19 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     const auto seen = std::count_if(life.begin(), life.end(), [](const auto& one) { return one.second.any(); });
     if (static_cast<int64_t>(finding.ranks.size()) >= seen)
       finding.affected_ranks = std::move(finding.ranks), finding.ranks.clear();
+  } else if (choice.told_staged && !choice.direct_on && facts.analyses.end.kind != JobEnding::hung &&
+             facts.analyses.end.kind != JobEnding::crashed) {
+    finding = FallbackFinding({});
+    finding.confidence = Confidence::possible;
+    finding.headline =
+        "GPUDirect RDMA is not used, as the text around the log says: data is staged through host memory";
+    finding.evidence.push_back(CiteEvent(*choice.told_staged, "said in the text around the log"));
+    finding.fix = {Advice(Slow::staged)};
+  } else if (choice.told_fast && (choice.none || choice.no_library) && !choice.socket && !one_host &&
+             facts.analyses.end.kind != JobEnding::hung && facts.analyses.end.kind != JobEnding::crashed) {
+    finding = UnseenAdaptersFinding(choice, FindToldWords(facts.incident, EventKind::told_slow) != nullptr);
   } else if (choice.mpi && !choice.socket) {
-    finding = MpiFinding(choice.mpi);
+    finding = MpiFallbackFinding(choice.mpi);
   } else if (choice.socket) {
     // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
     // forbade to look for faster devices, nothing is known of them.
@@ -326,7 +322,8 @@ static RuleAnswer JudgeFallback(const Case& facts) {
       return answer;
     }
     if (choice.told_fast && (choice.none || choice.no_library) && !one_host) {
-      answer.findings.push_back(UnseenAdaptersFinding(choice));
+      answer.findings.push_back(
+          UnseenAdaptersFinding(choice, FindToldWords(facts.incident, EventKind::told_slow) != nullptr));
       return answer;
     }
     finding = FallbackFinding({});

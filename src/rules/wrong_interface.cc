@@ -8,6 +8,7 @@
 #include "model/network_address.h"
 #include "rules/init_finding.h"
 #include "rules/told_finding.h"
+#include "rules/told_remedy.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -216,7 +217,7 @@ Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& 
 
 }  // namespace
 
-static RuleAnswer JudgeWrongInterface(const Case& facts) {
+static RuleAnswer JudgeChosenAddress(const Case& facts) {
   RuleAnswer answer;
   const SetupNetwork network = ReadSetupNetwork(facts);
   if (network.called || facts.analyses.outcome.ended_in_order || !MaySpanHosts(facts)) return answer;
@@ -261,6 +262,13 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
                    "On each host: ip -br addr, and ip route get ADDRESS for the address of another host."};
   if (finding.ranks.empty()) AskWhichRank({}, answer);
   answer.findings.push_back(std::move(finding));
+  return answer;
+}
+
+static RuleAnswer JudgeWrongInterface(const Case& facts) {
+  RuleAnswer answer = JudgeChosenAddress(facts);
+  if (auto finding = RemedyFinding(facts, "wrong-interface"); finding && answer.findings.empty())
+    answer.findings.push_back(std::move(*finding));
   return answer;
 }
 

@@ -191,6 +191,37 @@ KernelMessage ParseNvlink(std::string_view message, KernelRecord* out) {
   return KernelMessage::record;
 }
 
+// infiniband mlx5_0: create_mkey_warn:158:(pid 2163): async reg mr failed. status -121
+// mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 2335): CREATE_MKEY(0x200) op_mod(0x0) failed, status limits
+// exceeded(0x8), syndrome (0x18af6), err(-12)
+// The adapter's firmware refuses a command; the kernel prints the number of the status, and its words.
+KernelMessage ParseAdapterFirmware(std::string_view message, KernelRecord* out) {
+  std::string_view rest = message;
+  if (!TakeLiteral(rest, "infiniband ") && !rest.starts_with("mlx")) return KernelMessage::nothing;
+  if (rest.starts_with("mlx") && Contains(rest.substr(0, 12), "_core ")) TakeWord(rest);
+  std::string_view device = TakeWord(rest);
+  if (!device.ends_with(':')) return KernelMessage::nothing;
+  device.remove_suffix(1);
+  const bool command = Contains(rest, ") failed, status ") || Contains(rest, ") failed, status:");
+  const bool memory = Contains(rest, "reg mr failed") || Contains(rest, "create_mkey");
+  if (!command && !(memory && Contains(rest, "failed"))) return KernelMessage::nothing;
+  int64_t code = 0;
+  for (const std::string_view key : {"err(-", "err -", "status -"})
+    if (const auto number = IntAfter(rest, key); number && *number > 0 && *number < 4096 && code == 0) code = *number;
+  // What the firmware lacks is told by its status, whatever number the driver makes of it.
+  constexpr int64_t kNoMemory = 12;
+  if (Contains(rest, "limits exceeded") || Contains(rest, "no resources") || Contains(rest, "exceed lim"))
+    code = kNoMemory;
+  if (command && !ContainsAny(rest, {"CREATE_", "ALLOC_", "limits exceeded", "no resources", "exceed lim"}))
+    return KernelMessage::context;
+  if (code == 0) return KernelMessage::context;
+  out->kind = Kind::rdma_failed;
+  out->text = message;
+  out->subject = device;
+  out->value = code;
+  return KernelMessage::record;
+}
+
 // infiniband efa_0: Failed to process command ALLOC_PD (opcode 14) comp_status 1 err -12
 // infiniband efa_0: Failed to allocate pd[-12]
 // The driver refuses what a process asks of the adapter.
@@ -215,7 +246,7 @@ KernelMessage ParseAdapterCommand(std::string_view message, KernelRecord* out) {
 }  // namespace
 
 KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out) {
-  for (const auto parse : {ParseNvlink, ParseEcc, ParsePcie, ParseAdapterCommand}) {
+  for (const auto parse : {ParseNvlink, ParseEcc, ParsePcie, ParseAdapterCommand, ParseAdapterFirmware}) {
     *out = {};
     if (const KernelMessage answer = parse(message, out); answer != KernelMessage::nothing) return answer;
   }

@@ -55,7 +55,8 @@ EventDetail DetailOf(const KernelRecord& record) {
       return HardwareError{subject, SeverityOf(record.value), record.count,
                            record.text.starts_with("nvidia ") || record.text.starts_with("amdgpu ")};
     case KernelRecord::Kind::segfault: return Segfault{subject, {}};
-    case KernelRecord::Kind::hung_task: return HungTask{subject, record.value, record.count};
+    case KernelRecord::Kind::hung_task:
+      return HungTask{subject, std::string(record.module), record.value, record.count};
     case KernelRecord::Kind::link_down:
     case KernelRecord::Kind::link_up: return NetworkLink{subject, record.count};
     case KernelRecord::Kind::iommu_fault: return IommuFault{subject, record.count};

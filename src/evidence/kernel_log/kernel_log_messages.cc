@@ -221,6 +221,9 @@ KernelMessage ParseNvidia(std::string_view message, KernelRecord* out) {
   // NVRM: GPU6 _kgspIsHeartbeatTimedOut: Heartbeat timed out, currentTimeMs 812751949 heartbeat 1899482 ...
   // NVRM: GPU6 _kgspLogRpcTimeout: ********************** GSP Timeout **********************
   // What drivers print of a GSP that does not answer, before the Xid or in its place.
+  // NVRM: _kgspLogXid119: ********************** GSP Timeout **********************
+  // A function that is called for the Xid is a frame around it; the line of the Xid itself names the GPU.
+  if (driver && Contains(message, "_kgspLogXid")) return KernelMessage::context;
   if (driver && ContainsAny(message, {"_kgspIsHeartbeatTimedOut: Heartbeat timed out", "* GSP Timeout *"})) {
     out->kind = Kind::xid;
     out->value = 119;

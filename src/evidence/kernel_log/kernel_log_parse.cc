@@ -55,6 +55,24 @@ class KernelLogBuilder {
     announced_ = record;
   }
 
+  //  [<ffffffffa09c376e>] uvm_gpu_retain_by_uuid+0x1e/0x40 [nvidia_uvm]
+  // Below a task that hangs stands where it waits: the first frame that is of a module. "?" marks what was left on the
+  // stack by earlier calls.
+  void TakeFrame(std::string_view message, uint32_t number) {
+    constexpr uint32_t kLongestTrace = 40;
+    if (log_.records.empty()) return;
+    KernelRecord& task = log_.records.back();
+    if (task.kind != Kind::hung_task || !task.module.empty() || number > task.line + kLongestTrace) return;
+    message = Trim(message);
+    if (!message.ends_with(']') || !Contains(message, "+0x") || Contains(message, "? ")) return;
+    const size_t open = message.rfind(" [");
+    if (open == std::string_view::npos || open + 3 >= message.size()) return;
+    const std::string_view module = message.substr(open + 2, message.size() - open - 3);
+    if (module.size() < 40 &&
+        module.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos)
+      task.module = module;
+  }
+
  private:
   // pcieport 0000:40:01.1: AER: Uncorrected (Fatal) error received: 0000:40:01.1
   // pcieport 0000:40:01.1: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction Layer, (Receiver ID)
@@ -178,6 +196,7 @@ KernelLog ParseKernelLog(std::string_view bytes) {
     const KernelLine line = ParseKernelLine(text);
     KernelRecord record;
     const KernelMessage answer = ParseMessage(line, &record);
+    if (answer == KernelMessage::nothing) builder.TakeFrame(line.message, reader.number());
     if (answer != KernelMessage::nothing) {
       record.wall_ns = line.wall_ns;
       record.clock_s = line.clock_s;

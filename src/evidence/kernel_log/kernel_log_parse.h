@@ -36,6 +36,7 @@ struct KernelRecord {
   std::string_view subject;  // process, PCI address, interface or memory controller
   std::string_view text;     // the message without its time
   std::string_view cgroup;   // whose limit was met
+  std::string_view module;   // of the kernel, in which a hung task waits
   std::string_view process;  // of an Xid: as the driver names it
   int64_t pid = -1;
   int64_t value =

@@ -468,5 +468,41 @@ TEST(KernelLogHardware, TheDetailsOfAnAnnouncedPcieErrorAreNoSecondOne) {
   EXPECT_EQ(times(bare + bare), 2);
 }
 
+TEST(KernelLogHungTask, TheFirstFrameOfAModuleTellsWhereItWaits) {
+  const std::string head = "[  721.028170] INFO: task tool:5403 blocked for more than 120 seconds.\n";
+  const KernelLog driver =
+      ParseKernelLog(head +
+                     "[  721.028346] Call Trace:\n[  721.028360]  [<ffffffff8170e16e>] ? left_over+0xe/0x10 [nvme]\n"
+                     "[  721.028368]  [<ffffffff8170de85>] schedule+0x35/0x80\n"
+                     "[  721.028422]  [<ffffffffa09c376e>] uvm_gpu_retain_by_uuid+0x1e/0x40 [nvidia_uvm]\n"
+                     "[  721.028430]  ioctl+0x1e/0x40 [other]\n");
+  ASSERT_EQ(driver.records.size(), 1u);
+  EXPECT_EQ(driver.records[0].module, "nvidia_uvm");
+  EXPECT_EQ(ParseKernelLog(head + "[  721.028368]  schedule+0x35/0x80\n").records[0].module, "");
+}
+
+TEST(KernelLogAdapter, WhatTheFirmwareRefusesIsAnError) {
+  const KernelLog log = ParseKernelLog(
+      "[33058.244455] infiniband mlx5_0: create_mkey_warn:158:(pid 0): async reg mr failed. status -121\n"
+      "[33059.091472] mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 2335): CREATE_MKEY(0x200) op_mod(0x0) failed, "
+      "status limits exceeded(0x8), syndrome (0x18af6), err(-12)\n"
+      "[33060.000000] mlx5_core 0000:41:00.0: mlx5_cmd_out_err:800:(pid 12): QUERY_VPORT(0x750) op_mod(0x0) failed, "
+      "status bad parameter(0x3), syndrome (0x1), err(-22)\n"
+      "[33061.000000] mlx5_core 0000:41:00.0: firmware version: 20.31.1014\n");
+  ASSERT_EQ(log.records.size(), 2u) << "a query that is refused is no harm";
+  EXPECT_EQ(log.records[0].subject, "mlx5_0");
+  EXPECT_EQ(log.records[1].subject, "0000:41:00.0");
+  EXPECT_EQ(log.records[1].value, 12);
+}
+
+TEST(KernelLogXid, AFrameAroundAnXidIsNone) {
+  const KernelLog log = ParseKernelLog(
+      "[  10.000001] NVRM: _kgspLogXid119: ********************* GSP Timeout *********************\n"
+      "[  10.000002] NVRM: Xid (PCI:0001:6c:00): 119, pid=10200, name=python3, Timeout after 45s\n"
+      "[  10.000003] NVRM: _kgspLogXid119: ***********************************************\n");
+  ASSERT_EQ(log.records.size(), 1u);
+  EXPECT_EQ(log.records[0].subject, "0001:6c:00");
+}
+
 }  // namespace
 }  // namespace tacet

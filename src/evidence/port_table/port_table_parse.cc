@@ -55,6 +55,35 @@ bool IsVirtual(std::string_view name) {
   return name.empty() || name == "bonding_masters";
 }
 
+// ib0, ibs1f0, ibp26s0: an interface of IP over InfiniBand.
+bool IsIpOverInfiniband(std::string_view interface) { return interface.starts_with("ib"); }
+
+struct NetdevRow {
+  std::string_view device, interface;
+  int64_t port = -1;
+  PortHealth health = PortHealth::active;
+};
+
+// mlx5_0 port 1 ==> ib0 (Down)
+// mlx5_10  port  1  ==>  ibp204s0       (Down)  # behind the row stands what somebody remarks
+std::optional<NetdevRow> ReadNetdevRow(std::string_view text) {
+  NetdevRow row;
+  row.device = TakeWord(text);
+  if (!IsDeviceName(row.device) || TakeWord(text) != "port") return std::nullopt;
+  SkipBlanks(text);
+  if (!TakeNumber(text, &row.port) || TakeWord(text) != "==>") return std::nullopt;
+  row.interface = TakeWord(text);
+  std::string_view state = Trim(text);
+  const size_t close = state.find(')');
+  if (!state.starts_with('(') || close == std::string_view::npos) return std::nullopt;
+  const std::string_view behind = Trim(state.substr(close + 1));
+  if (!behind.empty() && behind[0] != '#') return std::nullopt;
+  const auto health = HealthOf(state.substr(1, close - 1));
+  if (!health) return std::nullopt;
+  row.health = *health;
+  return row;
+}
+
 // "4X      25.78125 Gbps" with one blank between its words.
 std::string OneBlank(std::string_view text) {
   std::string out;
@@ -100,20 +129,6 @@ bool IsLinkLetters(std::string_view text) {
   return true;
 }
 
-constexpr std::string_view kUnnamed = "the adapter";
-
-// "Port 1:", "State: Active"; "port: 1", "state: PORT_ACTIVE (4)": lines of a port, without the adapter above them.
-bool BeginsFragment(std::string_view text) {
-  if (std::string_view rest = text; TakeLiteral(rest, "Port ")) {
-    int64_t port = 0;
-    return TakeNumber(rest, &port) && rest == ":";
-  }
-  std::string_view value = text;
-  if (!TakeLiteral(value, "State: ") && !TakeLiteral(value, "state:")) return false;
-  value = Trim(value);
-  return value == "Active" || value == "Down" || value == "Initializing" || value.starts_with("PORT_");
-}
-
 constexpr std::string_view kAllInactive = "Unable to retrieve NVLink information as all links are inActive";
 
 class PortReader {
@@ -137,55 +152,52 @@ class PortReader {
     text_ = line;
     if (const std::string_view host = HostOfPrompt(line);
         !host.empty() && ContainsAny(line, {"ibstat", "ibv_devinfo", "ibdev2netdev", "rdma link", "ip -br", "ip link",
-                                            "ip a", "iblinkinfo", "perfquery", "nvlink", "ibportstate", "smpquery"})) {
+                                            "ip a", "iblinkinfo", "perfquery", "nvlink"})) {
       host_ = host;
       device_.clear();
       return true;
     }
-    return TakeCounter(Trim(line)) || TakePortInfo(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) ||
-           TakeRow(Trim(line)) || TakeBlock(line, Trim(line));
+    return TakeCounter(Trim(line)) || TakeNvlink(Trim(line)) || TakeLink(Trim(line)) || TakeRow(Trim(line)) ||
+           TakeBlock(line, Trim(line));
   }
 
-  // # Port info: Lid 1 port 28                 ibportstate 1 28, smpquery portinfo 1 28
+  // # Port info: Lid 1 port 28                       ibportstate, smpquery portinfo
   // LinkState:.......................Down
   // PhysLinkState:...................Disabled
   bool TakePortInfo(std::string_view text) {
-    if (text.starts_with("# Port info: ")) {
+    if (text.starts_with("# Port info: Lid ")) {
       const auto lid = IntAfter(text, "Lid "), port = IntAfter(text, " port ");
-      asked_device_ = "LID " + std::to_string(lid.value_or(0));
-      asked_port_ = port.value_or(-1);
+      asked_port_ = lid && port ? *port : -1;
+      if (asked_port_ >= 0) asked_device_ = "LID " + std::to_string(*lid);
+      counting_ = false;
       return asked_port_ >= 0;
     }
     const size_t dots = text.find(":...");
-    if (dots == std::string_view::npos) return false;
+    if (asked_port_ < 0 || dots == std::string_view::npos) return false;
     std::string_view value = text.substr(dots + 1);
     value = value.substr(std::min(value.find_first_not_of('.'), value.size()));
     const std::string_view key = text.substr(0, dots);
-    if (key == "LinkState" && asked_port_ < 0) {
-      asked_device_ = "the adapter or switch";
-      asked_port_ = 0;
-    }
-    if (asked_port_ < 0) return false;
-    PortRow& row = RowOf(host_, asked_device_, asked_port_, "");
     if (key == "LinkState") {
-      row.port.infiniband = true;
       const auto health = HealthOf(value);
-      if (health) Set(row, *health, true);
-      return health.has_value();
+      if (!health) return true;
+      PortRow& row = RowOf(host_, asked_device_, asked_port_, "");
+      row.port.infiniband = true;
+      Set(row, *health, true);
+    } else if (key == "PhysLinkState") {
+      PortRow& row = RowOf(host_, asked_device_, asked_port_, "");
+      if (row.line > 0) TakePhysical(value, row.port);
     }
-    if (key == "PhysLinkState") TakePhysical(value, row.port);
-    if (key == "LinkSpeedActive" || key == "LinkWidthActive" || key.starts_with("Link") || key == "PhysLinkState" ||
-        key.starts_with("Mkey") || key.starts_with("FDR10"))
-      return true;
-    return false;
+    return true;
   }
 
   // # Port counters: Lid 118 port 1 (CapMask: 0x5A00)
   // SymbolErrorCounter:..............65535
   bool TakeCounter(std::string_view text) {
+    if (TakePortInfo(text)) return true;
     if (text.starts_with("# Port counters: Lid ") || text.starts_with("# Port extended counters: Lid ")) {
       const auto lid = IntAfter(text, "Lid "), port = IntAfter(text, " port ");
       counting_ = lid && port;
+      asked_port_ = -1;
       wide_ = Contains(text, "extended");
       counted_any_ = false;
       if (!counting_) return false;
@@ -361,9 +373,18 @@ class PortReader {
     if (row.line > 0 && row.by_adapter && !by_adapter) return;
     row.port.health = health;
     row.by_adapter = by_adapter;
+    row.port.of_interface = false;
     row.line = number_;
     row.offset = offset_;
     row.text = Trim(text_).substr(0, 200);
+  }
+
+  // The state of a port's IP interface. On InfiniBand it is down wherever nobody set up IP (IPoIB), and RDMA needs
+  // none: such a state is `of_interface` until the port's own is seen.
+  void SetByInterface(PortRow& row, PortHealth health, bool of_interface) {
+    if (row.line > 0 && row.by_adapter) return;
+    Set(row, health, false);
+    row.port.of_interface = of_interface && row.port.infiniband;
   }
 
   // A row that tells all of a port, maybe with a host before it: "gpu07: mlx5_0 port 1 ==> ib0 (Down)".
@@ -386,21 +407,13 @@ class PortReader {
     return TakeNetdev(rest, host) || TakeRdmaLink(rest, host) || TakeInterface(text);
   }
 
-  // mlx5_0 port 1 ==> ib0 (Down)
   bool TakeNetdev(std::string_view rest, std::string_view host) {
-    const std::string_view device = TakeWord(rest);
-    if (!IsDeviceName(device) || TakeWord(rest) != "port") return false;
-    SkipBlanks(rest);
-    int64_t port = -1;
-    if (!TakeNumber(rest, &port) || TakeWord(rest) != "==>") return false;
-    const std::string_view interface = TakeWord(rest), state = Trim(rest.substr(0, rest.find('#')));
-    if (!state.starts_with('(') || !state.ends_with(')')) return false;
-    const auto health = HealthOf(state.substr(1, state.size() - 2));
-    if (!health) return false;
-    PortRow& row = RowOf(host, device, port, interface);
-    row.port.interface = interface;
-    row.port.infiniband |= interface.starts_with("ib");
-    Set(row, interface.starts_with("ib") && *health == PortHealth::down ? PortHealth::interface_down : *health, false);
+    const auto netdev = ReadNetdevRow(rest);
+    if (!netdev) return false;
+    PortRow& row = RowOf(host, netdev->device, netdev->port, netdev->interface);
+    row.port.interface = netdev->interface;
+    row.port.infiniband |= IsIpOverInfiniband(netdev->interface);
+    SetByInterface(row, netdev->health, netdev->health != PortHealth::active);
     return true;
   }
 
@@ -422,7 +435,7 @@ class PortReader {
     if (TakeWord(rest) == "physical_state") TakePhysical(TakeWord(rest), row.port);
     if (TakeWord(rest) == "netdev") {
       row.port.interface = TakeWord(rest);
-      row.port.infiniband |= row.port.interface.starts_with("ib");
+      row.port.infiniband |= IsIpOverInfiniband(row.port.interface);
     }
     return true;
   }
@@ -449,9 +462,14 @@ class PortReader {
     if (!IsDeviceName(name) || (state != "UP" && state != "DOWN" && state != "UNKNOWN")) return false;
     if (IsVirtual(name) || state == "UNKNOWN") return true;
     PortRow& row = RowOf(host_, "", -1, name);
-    row.port.infiniband |= name.starts_with("ib");
+    row.port.infiniband |= IsIpOverInfiniband(name);
     const bool meant = !Contains(flags, ",UP") && !Contains(flags, "<UP");
-    Set(row, state == "UP" ? PortHealth::active : meant ? PortHealth::disabled : PortHealth::down, false);
+    // NO-CARRIER of an interface that is up is the port's own state; one that nobody set up shows none.
+    SetByInterface(row,
+                   state == "UP" ? PortHealth::active
+                   : meant       ? PortHealth::disabled
+                                 : PortHealth::down,
+                   state != "UP" && meant);
     return true;
   }
 
@@ -475,15 +493,8 @@ class PortReader {
       port_ = IntAfter(name, "port ").value_or(-1);
       return true;
     }
-    // A fragment that begins below the name of its adapter.
-    if (device_.empty() && ContainsAny(bytes_, {"Physical state: ", "PORT_"}) && BeginsFragment(text)) {
-      device_ = kUnnamed;
-      port_ = -1;
-      unnamed_ = 0;
-    }
     // All that follows is indented below it.
-    if (device_ == kUnnamed ? !Contains(text, ":")
-                            : device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
+    if (device_.empty() || line.empty() || (line[0] != ' ' && line[0] != '\t')) {
       if (!text.empty()) device_.clear();
       return false;
     }
@@ -525,10 +536,10 @@ class PortReader {
   PortTable out_;
   PortRow spare_;
   std::string host_, device_, link_owner_;
+  std::string asked_device_;  // whose port was asked for by its number
+  int64_t asked_port_ = -1;
   std::string counter_device_, gpu_;  // whose counters, or links, are listed
   int64_t counter_port_ = -1;
-  std::string asked_device_;  // of which a port is asked for by its number
-  int64_t asked_port_ = -1;
   bool counting_ = false, wide_ = false, counted_any_ = false;
   bool is_switch_ = false;
   bool counted_ = false;  // this switch, among those with ports without a link
@@ -544,16 +555,15 @@ bool IsPortLine(std::string_view line) {
   line = Trim(line);
   if (line.size() > kLongestLine) return false;
   if (Contains(line, " ==> ") && Contains(line, " port ")) {
-    const std::string_view row = Trim(line.substr(0, line.find('#')));  // somebody's remark behind it
-    return row.ends_with("(Up)") || row.ends_with("(Down)");
+    // "gpu07: mlx5_0 port 1 ==> ib0 (Down)": pdsh and logs of pods write before the row whose it is.
+    const size_t head = line.substr(0, line.find(" port ")).find_last_of(": ]", line.find(" port ") - 1);
+    return ReadNetdevRow(line).has_value() ||
+           (head != std::string_view::npos && ReadNetdevRow(Trim(line.substr(head + 1))).has_value());
   }
-  // A fragment of ibstat or ibv_devinfo
-  if (line == "Physical state: LinkUp" || line == "Physical state: Polling" || line == "Physical state: Disabled" ||
-      (line.starts_with("state:") && Contains(line, "PORT_")))
-    return true;
-  if (line.starts_with("# Port info: Lid ") || line.starts_with("PhysLinkState:..")) return true;
   if (Contains(line, " ==(") && Contains(line, ")==>")) return true;
-  if (line.starts_with("# Port counters: Lid ") || line.starts_with("# Port extended counters: Lid ")) return true;
+  if (line.starts_with("# Port info: Lid ") || line.starts_with("# Port counters: Lid ") ||
+      line.starts_with("# Port extended counters: Lid "))
+    return true;
   if (IsLinkLetters(line) || Contains(line, kAllInactive)) return true;
   if (line.starts_with("Link ") && line.size() > 5 && IsDigit(line[5]) && line.size() < 40)
     return line.ends_with(": <inactive>") || line.ends_with(" GB/s") || Contains(line, " Errors: ");

@@ -71,6 +71,36 @@ TEST(PortTable, ThePortsOwnStateCountsMoreThanThatOfItsInterface) {
   EXPECT_EQ(table.ports[1].port.health, PortHealth::active);
 }
 
+TEST(PortTable, AnIpInterfaceThatIsDownShowsNothingOfAnInfiniBandPort) {
+  const PortTable table = ParsePortTable(
+      "mlx5_0 port 1 ==> ib0 (Down)\nmlx5_10  port  1  ==>  ibp204s0   (Down)  # rail 7\n"
+      "mlx5_1 port 1 ==> ens9f0np0 (Down)\n"
+      "ib2              DOWN           00:00:10:49 <BROADCAST,MULTICAST>\n"
+      "ib3              DOWN           00:00:10:49 <NO-CARRIER,BROADCAST,MULTICAST,UP>\n");
+  ASSERT_EQ(table.ports.size(), 5u);
+  EXPECT_TRUE(table.ports[0].port.of_interface);
+  EXPECT_TRUE(table.ports[1].port.of_interface);
+  EXPECT_EQ(table.ports[1].port.interface, "ibp204s0");
+  EXPECT_FALSE(table.ports[2].port.of_interface) << "Ethernet: the link itself";
+  EXPECT_TRUE(table.ports[3].port.of_interface) << "nobody set it up";
+  EXPECT_FALSE(table.ports[4].port.of_interface) << "it is up and has no carrier";
+  for (const char* line : {"mlx5_0  port  1  ==>  ibp26s0  (Down)  # NDR", "gpu22: mlx5_1 port 1 ==> ib1 (Down)"})
+    EXPECT_TRUE(IsPortLine(line)) << line;
+  EXPECT_FALSE(IsPortLine("mlx5_0 port 1 ==> ib0 (Down) and more words"));
+}
+
+TEST(PortTable, APortThatIsAskedForByItsNumber) {
+  const PortTable table = ParsePortTable(
+      "# Port info: Lid 1 port 28\nLinkState:.......................Down\nPhysLinkState:...................Disabled\n"
+      "LinkWidthActive:.................4X\n# Port info: Lid 1 port 29\nLinkState:.......................Active\n"
+      "PhysLinkState:...................LinkUp\n");
+  ASSERT_EQ(table.ports.size(), 2u);
+  EXPECT_EQ(table.ports[0].port.device, "LID 1");
+  EXPECT_EQ(table.ports[0].port.port, 28);
+  EXPECT_EQ(table.ports[0].port.health, PortHealth::disabled);
+  EXPECT_EQ(table.ports[1].port.health, PortHealth::active);
+}
+
 TEST(PortTable, RowsOfRdmaLinkAndOfPdsh) {
   const PortTable table = ParsePortTable(
       "link mlx5_2/1 state ACTIVE physical_state LINK_UP netdev ib2\n"

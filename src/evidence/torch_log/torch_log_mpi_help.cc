@@ -18,6 +18,8 @@ std::string_view ValueOf(std::string_view text, std::string_view key) {
   return Trim(text.substr(key.size()));
 }
 
+std::string_view TakeWordOf(std::string_view text) { return TakeWord(text); }
+
 // "Process 2 ([[11275,1],1]) is on host: node026"
 std::string_view HostOfProcess(std::string_view text, std::string_view process) {
   if (!text.starts_with(process)) return {};
@@ -32,6 +34,7 @@ LineUse MpiHelpReader::Begin(const LogLine& line, Topic topic, RecordList& out) 
   topic_ = topic;
   lines_left_ = kMostRows;
   switch (topic) {
+    case Topic::tcp:
     case Topic::unreachable: open_ = out.AddOnce(TorchLogKind::connect_failed, line, "mpi help").first; break;
     case Topic::refused:
       open_ = out.AddOnce(TorchLogKind::exception, line, "mpi help").first;
@@ -96,6 +99,12 @@ LineUse MpiHelpReader::ReadRow(std::string_view text) {
         return LineUse::understood;
       }
       break;
+    case Topic::tcp:
+      if (const std::string_view host = ValueOf(text, "Remote host:"); !host.empty()) {
+        open_->object = Capped(TakeWordOf(host), 200);
+        return LineUse::understood;
+      }
+      break;
     case Topic::none: break;
   }
   return LineUse::not_understood;
@@ -109,6 +118,11 @@ LineUse MpiHelpReader::Read(const LogLine& line, RecordList& out) {
       return Begin(line, Topic::unused, out);
     if (Contains(text, "Failed to create a completion queue (CQ)")) return Begin(line, Topic::queue, out);
     if (Contains(text, "OpenFabrics subsystem is configured to only")) return Begin(line, Topic::memory, out);
+    // A process or daemon was unable to complete a TCP connection
+    // to another process:
+    //   Local host:    gpu01
+    //   Remote host:   gpu02
+    if (Contains(text, "unable to complete a TCP connection")) return Begin(line, Topic::tcp, out);
     if (Contains(text, "MPI processes are unable to reach each other")) return Begin(line, Topic::unreachable, out);
     if (ContainsAny(text, {"was unable to find the specified executable file", "detected an attempt to run as root",
                            "that would result in binding more"}))

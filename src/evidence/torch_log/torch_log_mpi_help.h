@@ -18,7 +18,7 @@ class MpiHelpReader {
   LineUse Read(const LogLine& line, RecordList& out);
 
  private:
-  enum class Topic : uint8_t { none, unused, queue, memory, unreachable, refused };
+  enum class Topic : uint8_t { none, unused, queue, memory, unreachable, tcp, refused };
 
   LineUse Begin(const LogLine& line, Topic topic, RecordList& out);
   LineUse ReadRow(std::string_view text);

@@ -161,6 +161,20 @@ LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& 
     }
     return LineUse::understood;
   }
+  // invalid usage ... Last NCCL warning(error): 'Bootstrap : no socket interface found'      XLA, whose status may
+  // begin on another line
+  if (const auto quoted = After(line.text, "Last NCCL warning(error): "); quoted && line.has(Keyword::last_error)) {
+    std::string_view reason = Trim(*quoted);
+    TakeLiteral(reason, "'");
+    reason = reason.substr(0, reason.find('\''));
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "reason/" + Capped(reason, 200));
+    if (is_new) {
+      if (!TakeNcclResult(line.text, *record)) SetResult(kResults[4], *record);
+      record->text = "Last error: " + Capped(reason, 600);
+      record->reason_line = line.source.line;
+    }
+    return LineUse::understood;
+  }
   if (line.has(Keyword::nccl_error)) return BeginError(line, state, out);
   if (line.severity != 0) {
     state.nccl_error = nullptr;

@@ -33,7 +33,8 @@ std::optional<int64_t> NumberBehind(std::string_view text) {
   }
   int64_t value = 0;
   if (!TakeNumber(text, &value)) return std::nullopt;
-  if (text.starts_with("(bytes)")) return std::nullopt;  // nccl-tests: "step: 1048576(bytes)"
+  // nccl-tests: "step: 1048576(bytes)", "step: 2(factor)" is how its sizes grow.
+  if (text.starts_with("(bytes)") || text.starts_with("(factor)")) return std::nullopt;
   return value;
 }
 

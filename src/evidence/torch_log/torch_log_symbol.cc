@@ -13,8 +13,10 @@ namespace tacet {
 LineUse ReadMissingSymbol(const LogLine& line, RecordList& out) {
   const std::string_view text = Trim(line.text);
   const std::string_view library = text.substr(0, text.find(": undefined symbol: "));
-  if (library.size() == text.size() || !Contains(library, ".so")) return LineUse::not_understood;
+  if (library.size() == text.size()) return LineUse::not_understood;
+  // The program itself may lack it: "all_reduce_perf: symbol lookup error: all_reduce_perf: undefined symbol: nccl..."
   const size_t loader = library.find("symbol lookup error: ");
+  if (loader == std::string_view::npos && !Contains(library, ".so")) return LineUse::not_understood;
   if (loader == std::string_view::npos && library.find(' ') != std::string_view::npos) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, "symbol");
   if (!is_new) return LineUse::understood;
