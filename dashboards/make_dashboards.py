@@ -147,7 +147,7 @@ HANG = [
      "A rank that is behind has not issued what its peers wait in. Ranks that play different parts (pipeline stages) differ anyway: compare with before."),
     ("Nothing in flight while the job hangs", "short", "table", 12,
      [(f"tacet_operations_in_flight{{{JOB}}} == 0 and on (job_id, uid) (max by (job_id, uid) (tacet_hang_suspected{{{JOB}}}) == 1)", "")],
-     "Stuck outside communication: take its stack, for instance with py-spy dump --pid PID on that instance."),
+     "Stuck outside of a collective: take its stack, for instance with py-spy dump --pid PID on that instance."),
     ("Oldest operations in flight", "s", "bars", 12, [(f"topk(10, tacet_oldest_operation_age_seconds{{{JOB}}})", RANK_NAME)], "Victims, as a rule."),
     ("Youngest operations in flight", "s", "bars", 12, [(f"bottomk(10, tacet_oldest_operation_age_seconds{{{JOB}}})", RANK_NAME)],
      "The culprit came last, or has not come."),

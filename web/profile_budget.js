@@ -36,7 +36,7 @@ function partsTable(job, labels, ranks) {
 function overlapFacts(job) {
   const facts = [];
   if (job.mean[1] + job.mean[2] > 0) {
-    facts.push(fact("Communication hidden under compute", percent(job.hidden_fraction)));
+    facts.push(fact("Communication hidden behind compute", percent(job.hidden_fraction)));
     facts.push(fact("Overlap efficiency (100 %: the shorter part is completely hidden)", percent(job.overlap_efficiency)));
   }
   if (figure(job.wait_share) > 0) facts.push(fact("Of communication, waiting for peers", percent(job.wait_share)));

@@ -50,7 +50,7 @@ function whySection(why) {
     h("li", h("code", rival.cause), rival.ranks.length > 0 ? " (" + describeRanks(rival.ranks, 6) + ")" : "", ": " + rival.because));
   return section("why", "Why this verdict", null, h("div.panel", part("Status", [evidenceItem(why.status)]),
     part("For it", why.claims.filter((one) => one.supports).map(claim)), part("Against it", why.claims.filter((one) => !one.supports).map(claim)),
-    part("Found, but not the cause", rivals(true)), part("Other causes considered; nothing shows them", rivals(false))));
+    part("Found, but not the cause", rivals(true)), part("Other causes considered; this input does not show them", rivals(false))));
 }
 
 /** @param {ReportJob} job */

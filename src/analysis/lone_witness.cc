@@ -169,7 +169,7 @@ void FindByReport(const Scene& scene, StandstillView& view) {
     if (stack != scene.stacks.end() && stack->second->place == StackReading::Place::host &&
         !scene.IsWhereOthersWait(told.rank)) {
       SayByStack(still.claims, *stack->second, HostPlace::own_code, Strength::strong,
-                 "its stack is outside communication");
+                 "its stack is not in a collective");
     } else if (const RankLife* life = scene.analyses.life.Of(told.rank)) {
       still.alive = life->asked_to_dump;
       ClaimByEnd(scene, *life, still.claims);

@@ -86,7 +86,7 @@ void AskHostStack(const Asked& of, Claims& claims) {
     ClaimByHostStack(*of.stack, claims);
   else
     SayByStack(claims, *of.stack, HostPlace::unknown, Strength::weak,
-               "its stack is outside communication, but nothing shows that it stays there");
+               "its stack is not in a collective, but nothing shows that it stays there");
 }
 
 // It waits for its GPU before it can issue the operation, and nothing of its communication is open.
@@ -187,7 +187,7 @@ void ClaimByOwnOutput(const RankLife& life, Claims& claims) {
 
 void ClaimByHostStack(const StackReading& stack, Claims& claims) {
   SayByStack(claims, stack, HostPlace::own_code, stack.certain ? Strength::proof : Strength::strong,
-             "its stack is outside communication while its peers wait");
+             "its stack is not in a collective while its peers wait");
 }
 
 void ClaimByKernel(const Event& hung_task, Claims& claims) {

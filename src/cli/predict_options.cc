@@ -141,7 +141,9 @@ Result<bool> ReadPlain(const Options& options, PredictInputs& inputs) {
   if (const auto within = options.Value("--within")) {  // alpha:GB/s of links inside a node
     Hierarchy h;
     std::string_view text = *within;
-    if (!TakeDouble(text, &h.within.alpha_us) || !TakeLiteral(text, ":") || !TakeDouble(text, &h.within.bandwidth_gbps))
+    const bool number = TakeDouble(text, &h.within.alpha_us);
+    if (number && text.starts_with("us:")) text.remove_prefix(2);
+    if (!number || !TakeLiteral(text, ":") || !TakeDouble(text, &h.within.bandwidth_gbps))
       return Error{"--within takes ALPHA:GB/s, not '" + *within + "'", "for example 2:370"};
     h.between = inputs.link;
     h.nodes = inputs.hints.nodes.value_or(2);

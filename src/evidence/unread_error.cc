@@ -152,6 +152,9 @@ bool ReportsAnEnd(std::string_view line) {
 
 bool ReportsError(std::string_view line) {
   line = line.substr(0, 2000);
+  // 'step 5 loss 1.51 | sample: "RuntimeError: ..."': a text that the job trains on.
+  if (const size_t quote = line.find('"'); quote != std::string_view::npos && Contains(line.substr(0, quote), "loss"))
+    line = line.substr(0, quote);
   if (ContainsAny(line,
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;

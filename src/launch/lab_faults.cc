@@ -155,7 +155,7 @@ const auto& Table() {
        .causes = {"collective-skipped", "collective-mismatch-operation", "collective-mismatch-size"},
        .full = true},
       {.name = "groups-swapped",
-       .what = "odd ranks use two groups in the other order",
+       .what = "odd ranks use two groups in the opposite order",
        .causes = {"group-order-inversion"},
        .who = Who::anybody,
        .needs = Needs::nccl},

@@ -46,6 +46,8 @@ INSTANTIATE_TEST_SUITE_P(
                     OneCase{"NCCL_NVLINK_DISABLE", "1", LintKind::never_read, "NCCL_P2P_DISABLE"},
                     OneCase{"NCCL_IB_DISABEL", "1", LintKind::misspelt, "NCCL_IB_DISABLE"},
                     OneCase{"NCLL_DEBUG", "INFO", LintKind::misspelt, "NCCL_DEBUG"},
+                    OneCase{"NCCL_BUFSIZE", "2MB", LintKind::misspelt, "NCCL_BUFFSIZE=2097152"},
+                    OneCase{"NCCL_NET_GDR_LEVEL", "NEAR", LintKind::misread, "write LOC, PIX, PXB, PHB or SYS"},
                     OneCase{"NCCL_COFFEE_STRENGTH", "1", LintKind::unknown, "unset"},
                     OneCase{"TORCH_NCCL_COFFEE_STRENGTH", "1", LintKind::unknown, "unset"},
                     OneCase{"NCCL_IB_DISABLE", "true", LintKind::misread, "write 1 or 0"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with one variable by itself: its name, its value, its release, its effect.
 #include <algorithm>
+#include <utility>
 
 #include "base/text_scan.h"
 #include "lint/lint_sheet.h"
@@ -22,6 +23,32 @@ std::string UnsetAdvice(const Variable& variable) {
 bool MayBeMisspelt(std::string_view name) {
   return name.size() >= 8 && name.size() <= 60 &&
          (name.front() == 'N' || name.starts_with("TORCH") || name.starts_with("C")) && Contains(name, "_");
+}
+
+// "4MB" of a number of bytes: 4194304. Empty where it is no such value.
+std::string BytesMeant(std::string_view value) {
+  constexpr size_t kMostDigits = 9;
+  const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
+  if (digits == 0 || digits > kMostDigits || digits == value.size()) return "";
+  std::string unit(value.substr(digits));
+  for (char& c : unit) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  int64_t factor = 0;
+  for (const auto& [name, power] : {std::pair<std::string_view, int>{"K", 10}, {"M", 20}, {"G", 30}})
+    if (unit.starts_with(name) && (unit.size() == 1 || unit.substr(1) == "B" || unit.substr(1) == "IB"))
+      factor = int64_t{1} << power;
+  if (factor == 0) return "";
+  int64_t number = 0;
+  for (const char c : value.substr(0, digits)) number = 10 * number + (c - '0');
+  return std::to_string(number * factor);
+}
+
+// "NCCL_BUFFSIZE", and the value with it where the one that is given would be misread there.
+std::string AssignmentMeant(std::string_view name, const VariableView& view) {
+  const Variable* meant = FindKnownVariable(name);
+  if (!meant || !FindMisreading(*meant, view.given.value, view.nccl).found()) return std::string(name);
+  const std::string bytes = meant->kind == ValueKind::integer ? BytesMeant(view.given.value) : std::string();
+  return std::string(name) + "=" + (bytes.empty() ? "VALUE" : bytes) +
+         (bytes.empty() ? " (" + FindMisreading(*meant, view.given.value, view.nccl).advice + ")" : "");
 }
 
 void CheckName(const VariableView& view, LintSheet& sheet) {
@@ -47,7 +74,7 @@ void CheckName(const VariableView& view, LintSheet& sheet) {
     return sheet.Add(LintKind::misspelt, LintLevel::warning, view.environment, view.given,
                      name + " is not a variable of " + std::string(ProductOf(nearest)) + "; " + std::string(nearest) +
                          " may be intended",
-                     "write " + std::string(nearest) + ", or unset it");
+                     "write " + AssignmentMeant(nearest, view) + ", or unset it");
   if (closed)
     sheet.Add(LintKind::unknown, LintLevel::warning, view.environment, view.given,
               name + " is not a variable of " + std::string(product) + " known up to " +

@@ -95,21 +95,28 @@ Misreading ReadInteger(const Variable& variable, std::string_view value) {
                          : "write the whole number in digits: NCCL stops at the first other character"};
 }
 
-Misreading ReadLevel(std::string_view value) {
+// Each variable takes levels of its own.
+std::string LevelAdvice(const Variable& variable) {
+  if (variable.name == "NCCL_P2P_LEVEL") return "write LOC, NVL, PIX, PXB, PHB or SYS";
+  if (variable.name == "NCCL_NET_MERGE_LEVEL") return "write LOC, PORT, PIX, PXB, PHB or SYS";
+  return "write LOC, PIX, PXB, PHB or SYS";
+}
+
+Misreading ReadLevel(const Variable& variable, std::string_view value) {
   static constexpr std::array<std::string_view, 12> kLevels = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB",
                                                                "P2C", "PXN", "PHB", "SYS", "DIS", "PORT"};
   if (IsDigit(value.front())) {
     // Numbers of old releases: LOC, PIX, PXB, PHB, SYS, SYS; higher ones are read as the last.
     constexpr int64_t kLast = 5;
     if (ReadNcclNumber(value).value <= kLast) return {};
-    return {"SYS: the numbers of levels end at 5", "write LOC, NVL, PIX, PXB, PHB or SYS"};
+    return {"SYS: numeric levels end at 5", LevelAdvice(variable)};
   }
   const std::string lower = Lower(value);
   for (const std::string_view level : kLevels) {
     if (value == level) return {};
     if (lower == Lower(level)) return {"the default", "write " + std::string(level) + ": only capitals are known"};
   }
-  return {"the default", "write LOC, NVL, PIX, PXB, PHB or SYS"};
+  return {"the default", LevelAdvice(variable)};
 }
 
 // "INIT,NET", "^PROXY". NCCL passes over a name that it does not know.
@@ -238,7 +245,7 @@ Misreading FindMisreading(const Variable& variable, std::string_view value, Rele
   if (value.empty()) return {};
   switch (variable.kind) {
     case ValueKind::integer: return ReadInteger(variable, value);
-    case ValueKind::level: return ReadLevel(value);
+    case ValueKind::level: return ReadLevel(variable, value);
     case ValueKind::choice: return ReadChoice(variable, value);
     case ValueKind::algorithms: return ReadElements(value, true, nccl);
     case ValueKind::protocols: return ReadElements(value, false, nccl);

@@ -119,8 +119,8 @@ constexpr VariableHarm kHarms[] = {
 
     {"NCCL_IB_TIMEOUT", NeverTimesOut, "a dead link is never reported, and the job hangs", true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", IsBeyondFiveBits,
-     "the field has 5 bits (0 to 31); what a larger value does depends on driver and adapter: it is refused, cut to 5 "
-     "bits, or never ends",
+     "the field has 5 bits (0 to 31); with a larger value the driver may reject it or truncate it to 5 bits; a timeout "
+     "may then be infinite",
      true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", TimesOutAtOnce, "a link flap of a fraction of a second ends the job", true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", TimesOutLate, "a dead link is reported only after minutes", true, HarmKind::risky},

@@ -33,6 +33,11 @@ struct GpuMemoryUse {
   bool HitsOwnLimit() const;
   // What was asked for in one piece does not fit into the empty GPU.
   bool IsBeyondTheGpu() const { return total > 0 && tried > total; }
+  // No GPU is as large: the size itself is wrong.
+  bool IsFarBeyondTheGpu() const {
+    constexpr double kFar = 16, kLargest = 2048;  // GiB
+    return tried > (total > 0 ? kFar * total : kLargest);
+  }
 };
 
 GpuMemoryUse ReadGpuMemoryUse(std::string_view message);

@@ -146,6 +146,8 @@ TEST(NcclWarnings, KnowsTheGpuTexts) {
            Case{"Error: failed to extend /dev/shm/nccl-x to 9637892 bytes, error: No space left on device (28)",
                 "shm-extend-failed"},
            Case{"Error while creating shared memory segment /dev/shm/nccl-x (size 9637888)", "shm-extend-failed"},
+           Case{"Error while creating shared memory segment /dev/shm/nccl-x (size 9637888), error: File too large (27)",
+                "shm-file-limit"},
            Case{"Call to posix_fallocate failed : No space left on device", "shm-extend-failed"},
            Case{
                "Error while attaching to shared memory segment /dev/shm/nccl-x (size 9637888), error: No such file (2)",

@@ -117,7 +117,7 @@ inline constexpr Refusal kRefusals[] = {
       "the host.",
       "MIG: the instance must exist, and CUDA_VISIBLE_DEVICES name it by its UUID."}},
     {"thread-limit",
-     "the system gives the process no more threads",
+     "the process cannot create more threads",
      {"Set OMP_NUM_THREADS (and OPENBLAS_NUM_THREADS, RAYON_NUM_THREADS) to the cores per process, and use fewer "
       "loader "
       "workers.",
@@ -128,7 +128,11 @@ inline constexpr Refusal kRefusals[] = {
      "Slurm refused the job, and nothing was started",
      {"Compare what the script asks for with what there is: sinfo -o '%P %D %c %m %G %l'; scontrol show partition "
       "NAME.",
-      "Accounts and limits: sacctmgr show assoc user=$USER format=account,partition,qos,grptres."}},
+      "Accounts and limits: sacctmgr show assoc user=$USER format=account,partition,qos,grptres."},
+     false,
+     false,
+     false,
+     true},
     {"no-ray",
      "there is no Ray cluster to connect to on this host",
      {"Start one first (ray start --head on one host, ray start --address=HEAD:6379 on the others; ray status shows "
@@ -334,33 +338,51 @@ inline constexpr Refusal kRefusals[] = {
      "there are fewer slots than the processes that mpirun is to start, so it started none",
      {"Say how many processes each host takes: 'node1 slots=8' in the hostfile, or -H node1:8,node2:8; without them "
       "mpirun takes the number of cores.",
-      "In a Slurm job ask for as many tasks as processes (--ntasks).", "For a test on one host: --oversubscribe."}},
+      "In a Slurm job ask for as many tasks as processes (--ntasks).", "For a test on one host: --oversubscribe."},
+     false,
+     false,
+     false,
+     true},
     {"mpi-no-program",
-     "the program that mpirun is to start is not found on a node, and nothing was started",
+     "the launcher mpirun cannot find the program on a node, and started nothing",
      {"On the node that the note names: ls -l of the path; it must be the same on all nodes, on a shared file system "
       "or "
       "in the image.",
       "Look at the command line: mpirun takes the first word that it does not know as an option for the program.",
-      "If it is found by PATH: mpirun -x PATH, or give the whole path."}},
+      "If it is found by PATH: mpirun -x PATH, or give the whole path."},
+     false,
+     false,
+     false,
+     true},
     {"mpi-as-root",
-     "a start as root is refused by mpirun",
+     "the launcher mpirun refuses to run as root",
      {"Start it as another user.",
       "In a container that has no other user: --allow-run-as-root (OMPI_ALLOW_RUN_AS_ROOT=1 and "
-      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 do the same)."}},
+      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 do the same)."},
+     false,
+     false,
+     false,
+     true},
     {"mpi-binding",
      "more processes are to be bound to a resource than it has CPUs, and mpirun started nothing",
      {"Start fewer processes on the node that the note names, or let the job have more CPUs (--cpus-per-task).",
-      "Or bind otherwise: --bind-to none, --map-by slot:PE=1, or --bind-to core:overload-allowed."}},
+      "Or bind otherwise: --bind-to none, --map-by slot:PE=1, or --bind-to core:overload-allowed."},
+     false,
+     false,
+     false,
+     true},
     {"unknown-argument",
      "the launcher passes an argument that the script does not know",
      {"Start it with torchrun and read os.environ['LOCAL_RANK'], or accept the option (--local-rank, with torch before "
       "2.0 "
-      "--local_rank) in the script's parser."}},
+      "--local_rank) in the script's parser.",
+      "Correct the other arguments that the message names, if there are any: the script lists those that it accepts "
+      "with --help."}},
     {"command-line",
      "the program does not accept its command line",
      {"Correct the arguments in the launch command or in the job script; the program lists those that it accepts with "
-      "--help (Hydra: --cfg job).",
-      "Options of the launcher stand before the name of the script, those of the script after it.",
+      "--help (Hydra: --cfg job). An empty value ('') is mostly a variable of the launch command that is not set.",
+      "Launcher options go before the script name, script options after it.",
       "Run the script alone with the same arguments to test them: this needs neither a GPU nor other ranks."}},
     {"no-download",
      "a server could not be reached over HTTP, for a download or an upload",
@@ -404,7 +426,8 @@ inline constexpr Refusal kRefusals[] = {
     {"library-init",
      "a CUDA library (cuDNN, cuBLAS) could not start on the GPU, most often because no GPU memory is left for it",
      {"Check what is free when it fails (nvidia-smi; other processes on the same GPU): lower the batch size, or leave "
-      "more memory to the library. In a CUDA graph: run the operation once before the capture begins.",
+      "more memory to the library. While a CUDA graph is captured it cannot start at all: run the operation once "
+      "before the capture begins.",
       "Remove other copies of cuDNN and CUDA from LD_LIBRARY_PATH: PyTorch brings its own, and a copy of another "
       "release fails this way.",
       "Run once with CUDA_LAUNCH_BLOCKING=1: an index out of range (labels, token ids) in an earlier kernel can show "
@@ -428,8 +451,8 @@ inline constexpr Refusal kRefusals[] = {
     {"device-mix",
      "the tensors of one operation are on different devices",
      {"Move inputs and modules to the rank's own GPU: torch.cuda.set_device(local_rank), then .to(device).",
-      "Tensors that forward() creates take the device of an input (device=x.device); constants belong into "
-      "register_buffer.",
+      "Tensors that forward() creates take the device of an input (device=x.device); register "
+      "constants with register_buffer.",
       "device_map=\"auto\" spreads a model over the GPUs of one process: do not use it with one process per GPU."},
      false,
      true},
@@ -462,6 +485,7 @@ inline constexpr Refusal kRefusals[] = {
      "a child process that is started with spawn runs the main script again, and the script starts processes unguarded",
      {"Put what the script runs into a function, and call it under if __name__ == \"__main__\": only."},
      false,
+     true,
      true},
     {"daemon-children",
      "a process that may have no children (a data loader worker, a pool's process) tried to start one",
@@ -522,7 +546,7 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"package-missing",
      "a Python package is missing in the environment of the process",
-     {"Install it for the Python that the job runs (python -m pip install NAME), on all nodes or in the image.",
+     {"Install the package for the Python that the job runs (python -m pip install NAME), on all nodes or in the image.",
       "Compare the interpreters: torchrun, srun and ssh may start another Python than your shell does (which python; "
       "python -c \"import sys; print(sys.executable)\")."},
      false,

@@ -15,6 +15,7 @@ struct Refusal {
   bool of_one_file = false;   // it is about one file, and other ranks may read files of their own
   bool of_program = false;    // a mistake in the program, at the line that raises it
   bool says_all = false;      // the message tells nothing that the sentence does not
+  bool not_started = false;   // a launcher or scheduler refuses it: no process of the job has run
 };
 
 std::span<const Refusal> AllRefusals();

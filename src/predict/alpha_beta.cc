@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -14,19 +16,19 @@ double LogUp(int ranks) { return ranks <= 1 ? 0 : std::ceil(std::log2(static_cas
 
 }  // namespace
 
-std::vector<PlainCost> PlainCosts(OpKind op, int ranks, double m) {
+static std::vector<PlainCost> AllPlainCosts(OpKind op, int ranks, double m) {
   const double n = std::max(1, ranks), log = LogUp(ranks), share = (n - 1) / n;
   switch (op) {
     case OpKind::all_reduce:
       return {{"ring", 2 * (n - 1), 2 * share * m, "2(n-1)a + 2(n-1)/n m/b"},
               {"double tree", 2 * log, 2 * m, "2 ceil(log2 n) a + 2 m/b"},
-              {"recursive doubling", log, log * m, "ceil(log2 n) (a + m/b)"},
-              {"halving and doubling", 2 * log, 2 * share * m, "2 ceil(log2 n) a + 2(n-1)/n m/b"}};
+              {"recursive doubling", log, log * m, "log2 n (a + m/b)"},
+              {"halving and doubling", 2 * log, 2 * share * m, "2 log2 n a + 2(n-1)/n m/b"}};
     case OpKind::all_gather:
     case OpKind::reduce_scatter:
       return {{"ring", n - 1, share * m, "(n-1)a + (n-1)/n m/b"},
               {op == OpKind::all_gather ? "recursive doubling" : "recursive halving", log, share * m,
-               "ceil(log2 n) a + (n-1)/n m/b"},
+               "log2 n a + (n-1)/n m/b"},
               {"PAT", log, share * m, "ceil(log2 n) a + (n-1)/n m/b, any n"}};
     case OpKind::broadcast:
     case OpKind::reduce:
@@ -54,6 +56,17 @@ std::vector<PlainCost> PlainCosts(OpKind op, int ranks, double m) {
 double TimeOf(const PlainCost& cost, const AlphaBeta& link) {
   if (link.bandwidth_gbps <= 0) return 0;
   return cost.steps * link.alpha_us + cost.bytes / (link.bandwidth_gbps * kBytesPerUs);
+}
+
+std::vector<PlainCost> PlainCosts(OpKind op, int ranks, double m) {
+  std::vector<PlainCost> costs = AllPlainCosts(op, ranks, m);
+  // Halving and doubling pair up ranks at distances of powers of two.
+  if (ranks > 0 && (ranks & (ranks - 1)) != 0)
+    std::erase_if(costs, [](const PlainCost& cost) {
+      const std::string_view name = cost.algorithm;
+      return name.find("doubling") != std::string_view::npos || name.find("halving") != std::string_view::npos;
+    });
+  return costs;
 }
 
 // A message of k bytes arrives after L + 2o + (k-1)G; the next may start after the gap.

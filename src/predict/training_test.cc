@@ -36,6 +36,8 @@ TEST(AlphaBeta, CollectivesOfALink) {
   EXPECT_DOUBLE_EQ(time(OpKind::send, "direct", 1e6), 5 + 1e6 / 50e3);
   EXPECT_DOUBLE_EQ(HalfBandwidthBytes(link), 250'000);
   EXPECT_TRUE(PlainCosts(OpKind::coalesced, 8, 1).empty());
+  EXPECT_EQ(PlainCosts(OpKind::all_gather, 8, 1).size(), 3u);
+  EXPECT_EQ(PlainCosts(OpKind::all_gather, 12, 1).size(), 2u) << "ranks pair up at distances of powers of two";
 }
 
 TEST(AlphaBeta, LogGpCountsGapAndBytes) {

@@ -240,9 +240,13 @@ bool IsComparable(const PairMatrixView& view) {
 std::string MatrixWords(const BandwidthView& view) {
   const auto compared = static_cast<size_t>(std::count_if(view.matrices.begin(), view.matrices.end(), IsComparable));
   const size_t open = view.matrices.size() - compared;
-  std::string out;
+  std::string out, named;
+  for (const PairMatrixView& one : view.matrices)
+    if (IsComparable(one)) named = CleanLine(one.matrix.title);
   if (compared > 0)
-    out = (compared == 1 ? std::string("In 1 matrix") : "In " + std::to_string(compared) + " matrices") +
+    out = (compared == 1 && !named.empty() ? "In '" + named + "'"
+           : compared == 1 ? std::string("In 1 matrix")
+                           : "In " + std::to_string(compared) + " matrices") +
           " no cell is far slower than the comparable ones.";
   if (open > 0)
     out += (out.empty() ? "" : " ") + std::to_string(open) + (open == 1 ? " matrix" : " matrices") +
@@ -255,6 +259,7 @@ std::string MatrixWords(const BandwidthView& view) {
 std::string NoFaultWords(const BandwidthView& view) {
   size_t judged = 0, lacking = 0, odd_sizes = 0, odd_streams = 0;
   bool explained = false;
+  size_t unexplained = 0;
   for (size_t i = 0; i < view.sweeps.size(); ++i) {
     const ModelCheck* check = view.CheckOf(i);
     bool normal = false;
@@ -262,6 +267,7 @@ std::string NoFaultWords(const BandwidthView& view) {
     judged += check && normal;
     lacking += LacksLog(view, i);
     explained = explained || !words.empty();
+    unexplained += words.empty() && !(check && normal);
     odd_sizes += view.sweeps[i].outliers.size();
   }
   for (const StreamView& stream : view.streams) odd_streams += stream.shift.has_value();
@@ -276,7 +282,9 @@ std::string NoFaultWords(const BandwidthView& view) {
     out = "Nothing is slower than expected, as far as these files show.";
   else if (judged > 0)
     out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +
-          std::to_string(open) + " cannot be judged (see \"Is this normal?\").";
+          std::to_string(open) + " cannot be judged" +
+          (unexplained == open ? ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be."
+                               : std::string(" (see \"Is this normal?\")."));
   else
     out = Count(open, "operation") + " cannot be judged" +
           (lacking == open ? " without NCCL's log of the run."

@@ -35,8 +35,10 @@ std::string HistoryWords(const LintFinding& finding) {
     words += words.empty() ? "" : "; ";
     words += "read";
     const std::string product = std::string(ProductOf(finding.name)) + " ";
-    if (!finding.since.empty()) words += " since " + product + finding.since;
-    if (!finding.until.empty()) words += (finding.since.empty() ? " until " + product : " and until ") + finding.until;
+    const bool one = finding.since == finding.until;
+    if (one) words += " by " + product + finding.since + " only";
+    if (!one && !finding.since.empty()) words += " since " + product + finding.since;
+    if (!one && !finding.until.empty()) words += (finding.since.empty() ? " until " + product : " and until ") + finding.until;
   }
   return words;
 }

@@ -29,6 +29,13 @@ std::string Amount(double value, const char* unit) {  // 7.2 G, 1.1 T
   return text;
 }
 
+// "14.8 B": of parameters a billion is a B.
+std::string CountWords(double count) {
+  std::string words = Amount(count, "");
+  if (words.ends_with('G')) words.back() = 'B';
+  return words;
+}
+
 // 1,360; digits are grouped from 10,000 on.
 std::string WholeNumber(double value) {
   char text[48];
@@ -58,7 +65,7 @@ void AddMemoryParts(const Prediction& prediction, TextPage& page) {
     page.Paragraph("  ",
                    memory.total() > limit ? "That exceeds the " + Amount(limit, "B") + " of the GPU."
                                           : "The GPU has " + Amount(limit, "B") + "; " +
-                                                Amount(limit - memory.total(), "B") + " are left for buffers.",
+                                                Amount(limit - memory.total(), "B") + " is left for buffers.",
                    memory.total() > limit ? Ink::red : Ink::plain);
 }
 
@@ -120,9 +127,9 @@ void AddStep(const Prediction& prediction, const PredictionTextOptions&, TextPag
   const ParameterCount& count = prediction.parameters;
   page.Heading("Training step");
   std::vector<TextRow> rows;
-  rows.push_back({{"parameters"}, {Amount(count.total(), "")}});
+  rows.push_back({{"parameters"}, {CountWords(count.total())}});
   if (count.active > 0 && count.active < count.total())
-    rows.push_back({{"active per token"}, {Amount(count.active, "")}});
+    rows.push_back({{"active per token"}, {CountWords(count.active)}});
   rows.push_back({{"GPUs"}, {std::to_string(prediction.layout.gpus())}});
   rows.push_back({{"tokens per step"}, {WholeNumber(step.tokens)}});
   rows.push_back({{"model FLOPs per step"}, {Amount(step.model_flops, "FLOP")}});

@@ -26,6 +26,12 @@ std::string MessageSizeWords(int64_t bytes) {
     for (; bytes >= 1024 && step < 4; ++step) bytes /= 1024;
     return std::to_string(bytes) + " " + kBinary[step];
   }
+  // "96 MiB" as it was asked for
+  constexpr int64_t kKiB = 1024, kMostOfUnit = 10'000;
+  int64_t whole = bytes;
+  int unit = 0;
+  for (; whole > 0 && whole % kKiB == 0 && unit < 4; ++unit) whole /= kKiB;
+  if (unit > 0 && whole < kMostOfUnit) return std::to_string(whole) + " " + kBinary[unit];
   if (bytes < 1000) return std::to_string(bytes) + " B";
   double value = static_cast<double>(bytes);
   int step = 0;

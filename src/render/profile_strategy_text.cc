@@ -11,6 +11,14 @@
 namespace tacet {
 namespace {
 
+// "288 µs": a fitted value has no more digits than that.
+std::string ShortTime(double ns) {
+  const bool large = ns >= 1e6;
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3g %s", ns / (large ? 1e6 : 1e3), large ? "ms" : "µs");
+  return text;
+}
+
 std::string Bytes(int64_t bytes) { return DescribeSize(std::max<int64_t>(0, bytes)); }
 std::string Time(int64_t ns) { return DescribeTime(static_cast<double>(ns)); }
 
@@ -116,7 +124,7 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   page.Heading("Data parallel (DDP on " + CleanLine(profile.ddp_group) + ")");
   page.Paragraph(
       "  ", Count(ddp.buckets.size(), "bucket") + ", " + Bytes(ddp.gradient_bytes) +
-                " of gradients per step; one operation takes " + DescribeTime(ddp.fit.latency_ns) + " + bytes / " +
+                " of gradients per step; one operation takes " + ShortTime(ddp.fit.latency_ns) + " + bytes / " +
                 (ddp.fit.per_byte_ns > 0 ? DescribeNumber(1 / ddp.fit.per_byte_ns) + " GB/s" : "?") +
                 (ddp.fit.latency_measured ? "" : " (the latency is assumed: it cannot be fitted to these operations)"));
   std::vector<TextRow> rows = {{{"BUCKET"}, {"BYTES"}, {"READY"}, {"START"}, {"END"}, {"TRANSFER"}}};

@@ -159,7 +159,7 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, verbose);
   page.Paragraph("  ",
-                 "UP TO: size of one operation; WAIT: for the last rank, mean of the ranks; ALGBW, BUSBW: GB/s of the "
+                 "UP TO: size of one operation; PEAK: BUSBW as a share of the link's peak; WAIT: for the last rank, mean of the ranks; ALGBW, BUSBW: GB/s of the "
                  "transfer, 1e9 bytes per second",
                  Ink::dim);
   if (!verbose && table.size() > kMostLines)
@@ -208,7 +208,8 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
                                 [](const ProfileTableRow& line) { return IsPointToPoint(line.row.kind); })
                         ? std::string("Not judged: sends and receives alone do not show which rank is late") +
                               (profile.pipeline.found ? "; the stage times below do" : "")
-                        : "Not judged: no operation of two ranks or more was recorded"
+                    : profile.budgets.size() == 1 ? "Not judged: only one rank's trace was given"
+                                                  : "Not judged: no operation was recorded by two ranks or more"
               : profile.stragglers.rounds > 0
                   ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
                         " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"

@@ -39,7 +39,7 @@ TEST(TopologyText, HopsAreCountedOnlyWhereTheyTellNodesApart) {
 TEST(TopologyText, NodesOfOneHostShareItsGpus) {
   Report report = SampleTopology(2, false);
   for (TopologyNode& node : report.topology->nodes) node.shares_gpus = true;
-  EXPECT_NE(TextOf(report).find("8 GPUs, shared by all, NVLink"), std::string::npos) << TextOf(report);
+  EXPECT_NE(TextOf(report).find("8 GPUs, shared by all nodes, NVLink"), std::string::npos) << TextOf(report);
 }
 
 TEST(TopologyText, ListsEveryTree) {

@@ -47,7 +47,8 @@ std::vector<ReportSubject> SubjectsFor(const std::vector<Subject>& subjects) {
 ReportFinding FindingOf(const Incident& incident, const Finding& finding) {
   ReportFinding out;
   out.cause = finding.cause;
-  if (const Rule* rule = FindRule(finding.cause)) out.title = rule->title;
+  out.title = finding.title;
+  if (const Rule* rule = FindRule(finding.cause); rule && out.title.empty()) out.title = rule->title;
   if (out.title.empty()) out.title = "Cannot tell";
   out.status = finding.status;
   out.severity = finding.severity;

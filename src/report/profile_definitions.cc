@@ -25,7 +25,7 @@ std::span<const Definition> ProfileDefinitions() {
        "compute without communication + hidden + exposed + copies + host wait + launch + waiting data. The sum "
        "is the step, to the nanosecond."},
       {"calls, bytes",
-       "Operations in which all recorded members agree; bytes are S of nccl-tests: the larger of input "
+       "Operations whose kind and size all recorded members show alike; bytes are S of nccl-tests: the larger of input "
        "and output of one rank."},
       {"size class", "Operations up to this many bytes and more than half of it."},
       {"wait",
@@ -45,16 +45,16 @@ std::span<const Definition> ProfileDefinitions() {
        "Kernel time of a group's operations, waiting included, over the step time of its members; groups of one role "
        "(all tensor-parallel groups) together. For tensor parallelism this is its price."},
       {"communication share",
-       "From records without a trace: kernel time of the group with most of it over the step. Steps are then periods "
-       "of "
-       "the sequence of operations."},
+       "From records without a trace: kernel time, as a share of the step, of the group that has the most. Steps are "
+       "then periods of the sequence of operations."},
       {"clock offset",
        "A rank's clock minus the reference rank's, from the ends of operations in which all take part. "
        "The remaining error is the standard error of that estimate."},
       {"lateness",
        "How much longer the median rank waits in communication than this rank, per step: all ranks together take the "
        "same time, so the rank that waits least has the most work of its own. In traces only waiting that no compute "
-       "hides counts. A straggler is late by at least its cost: with few ranks the median lies closer to it."},
+       "hides counts. With few ranks the straggler itself moves the median, so that its lateness is understated; it is never shown "
+       "as less than its cost."},
       {"straggler",
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
        "and for which the others wait at least 3.5 % of the step; or the only rank that stalls more often than ranks "
@@ -62,7 +62,7 @@ std::span<const Definition> ProfileDefinitions() {
       {"confidence",
        "How sure it is that a rank is late. What that costs is an estimate of its own, with its 95 % interval: a rank "
        "can "
-       "certainly be late at a cost that is hardly known, for instance where it stalls in a few steps only."},
+       "certainly be late at a cost that is poorly known, for instance where it stalls in a few steps only."},
       {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
        "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "
@@ -98,11 +98,10 @@ std::span<const Definition> ProfileDefinitions() {
       {"overlap efficiency",
        "1 - (actual - max(compute, communication)) / min(compute, communication), actual being the time in which "
        "either runs: 1 when the shorter of the two is completely hidden, 0 when they run one after the other. Idle "
-       "time is "
-       "left out."},
+       "time is excluded."},
       {"communication efficiency",
        "Time that the transfers would take at the link's peak over the time they took, without waiting for peers; the "
-       "mean of \"share of peak\" weighted by transfer time. Not told for TCP sockets, whose peak is unknown; "
+       "mean of \"share of peak\" weighted by transfer time. Not reported for TCP sockets, whose peak is unknown; "
        "--peak-gbs "
        "sets it."},
       {"fraction hidden",

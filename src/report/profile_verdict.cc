@@ -219,7 +219,7 @@ void AddSlowTransfers(const ProfileReport& profile, const TransferReach& large, 
   const double gain = transfer * (1 - large.reach / large.ns);
   if (large.socket_ns > large.ns / 2) {
     out.push_back({TransportAdvice(profile),
-                   "NCCL uses TCP sockets; large operations reach a bus bandwidth of " + Gbs(large.gbs / large.ns),
+                   "NCCL uses TCP sockets; large operations reach a mean bus bandwidth of " + Gbs(large.gbs / large.ns),
                    gain, true});
     return;
   }
@@ -263,7 +263,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   out.push_back(
       {profile.fsdp.found ? "Hide gathers and scatters: larger units, earlier prefetch (fully_shard: "
                             "set_modules_to_forward_prefetch; FullyShardedDataParallel: forward_prefetch)"
-                          : "Hide communication under compute",
+                          : "Hide communication behind compute",
        StepPercent(exposed) + " of the step is exposed communication" +
            (compute < transfer ? ", but the compute that could hide it takes only " + SmallPercent(compute)
                                : std::string()) +

@@ -71,7 +71,12 @@ static std::string PlaceWords(const Event& raised) {
 // Where the error has a better answer than to look at its line.
 static void TellAdvice(const Event& event, Finding& finding) {
   if (!event.As<Raised>().refusal.empty()) finding.fix = RefusalSteps(event);
-  if (IsOfTheProgram(event) && !PlaceWords(event).empty()) finding.fix.insert(finding.fix.begin(), PlaceToFix(event));
+  // The step itself says what to mend; where it is raised stands beside it.
+  if (event.As<Raised>().refusal == "changed-in-place" && !PlaceWords(event).empty())
+    finding.fix.insert(finding.fix.begin(), PlaceToFix(event));
+  else if (IsOfTheProgram(event) && !PlaceWords(event).empty())
+    finding.fix.push_back("The error is raised in " + RaisedPlaceWords(event) +
+                          ", the last frame in the program's own code.");
   if (event.Means(Meaning::no_launcher))
     finding.fix = {
         "Start the program with a launcher that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT: "
@@ -148,12 +153,16 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
                   PlaceWords(event) + DuringWords(event.As<Raised>().during) + (text.empty() ? "" : ": " + text) +
                   (plain ? "" : "; the output does not show which rank it is")
         : ObjectWords(event).empty()
-            ? refusal + " (" + event.As<Raised>().type + (IsOfTheProgram(event) ? PlaceWords(event) : "") +
-                  (text.empty() ? "" : ": " + text) + ")"
+            ? refusal + " (" +
+                  (IsOfTheProgram(event)
+                       ? event.As<Raised>().type + PlaceWords(event) + (text.empty() ? "" : ": " + text)
+                       : ReportedWords(event, SaysAll(event) ? std::string() : text)) +
+                  ")"
             : RefusalWithObject(event);
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
-                             (plain ? "" : " (rank unknown)")));
+                             (plain || IsRefusedStart(event) ? "" : " (rank unknown)")));
+    if (IsRefusedStart(event)) finding.title = "The job could not be started";
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
     if (finding.fix.empty() && (!PlaceWords(event).empty() || IsNativeType(event.As<Raised>().type))) {
@@ -233,18 +242,6 @@ static void TellOtherFailure(const Event& other, Finding& finding) {
   if (finding.confidence == Confidence::certain) finding.confidence = Confidence::likely;
   finding.fix.push_back("Look at the output of " + who +
                         " as well: it probably raised the same error, a moment earlier.");
-}
-
-// The error ended a thread and not the process: the others then wait for what that thread should have done.
-static void TellEndedThread(bool many, Finding& finding) {
-  finding.status = Status::hang;
-  finding.confidence = Confidence::likely;
-  if (finding.headline.ends_with('.')) finding.headline.pop_back();
-  finding.headline += many ? "; that ended a thread of each, the processes went on without it, and the job hangs"
-                           : "; that ended a thread, the process went on without it, and the job hangs";
-  finding.fix.push_back(
-      "An uncaught exception in a thread does not end the process: pass it on to the main thread (a future, a queue), "
-      "or end the process in threading.excepthook, so that the job fails at once instead of hanging.");
 }
 
 // Of ranks that raise the same, in the same words, one line is cited for all.
@@ -330,7 +327,10 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!object.empty() || SaysAll(sample)) message.clear();  // the same, in fewer words
   // Where some did not raise it, they may be what these ranks waited for.
   const bool by_all = finding.ranks.size() >= facts.analyses.life.Present();
-  const bool ours_follows = many && by_all && !by_nccl && (refused.empty() || IsOfTheProgram(sample)) &&
+  // Of ranks that raise the same, the traceback of one may be whole.
+  const bool in_collective =
+      std::any_of(chosen->begin(), chosen->end(), [](const Event* one) { return one->As<Raised>().in_collective; });
+  const bool ours_follows = many && by_all && !by_nccl && !in_collective && (refused.empty() || IsOfTheProgram(sample)) &&
                             !sample.Means(Meaning::of_communication);
   // What is cut is quoted, so that it does not run into the sentence behind it.
   if (ours_follows && message.ends_with("...")) message = "'" + message + "'";
@@ -362,7 +362,11 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!refused.empty()) finding.headline = JoinToRefusal(RefusalWithObject(sample), !object.empty(), finding.headline);
   if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
     finding.headline = std::move(words);
+  if (finding.fix.empty() && in_collective && IsUnreadableContent(type))
+    finding.fix = ReceivedContentSteps();
   TellOwners(facts, sample, finding);
+  const bool of_command_line = refused == "command-line" || refused == "unknown-argument";
+  if (of_command_line && TimesTold(sample.text) > (*chosen).size()) finding.ranks.clear();
   finding.ranks_suffer = refused == "tracker-timeout";  // whoever logs
   if (!many) {
     if (const auto restart = FindFailedRestart(facts, sample)) TellFailedRestart(*restart, finding);

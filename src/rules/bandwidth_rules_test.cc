@@ -59,7 +59,7 @@ bool Asks(const RuleAnswer& answer, std::string_view word) {
 TEST(BandwidthBelowModel, FiresAtHalfOfWhatTheGraphGives) {
   const JudgedCase judged = Judged(2);
   const Finding finding = judged.Only("bandwidth-below-model");
-  EXPECT_NE(finding.headline.find("all_reduce, 32 ranks on 4 nodes"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("all_reduce (32 ranks on 4 nodes"), std::string::npos) << finding.headline;
   EXPECT_NE(finding.headline.find("50 %"), std::string::npos) << finding.headline;
   EXPECT_EQ(judged.Verdict().cause, "bandwidth-below-model");
   EXPECT_EQ(judged.Verdict().status, Status::slow);

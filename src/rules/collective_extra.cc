@@ -17,12 +17,13 @@ extern const Rule kCollectiveExtraRule;
 const Rule kCollectiveExtraRule = {
     "collective-extra",
     "A rank issued collectives that its peers did not",
-    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role",
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks that run "
+    "the same code (the same pipeline and tensor-parallel position)",
     "One rank issued a collective that its peers did not, once or in every step. It pairs up with their next one, and "
     "so on, until the counts "
     "no longer match: the stall appears much later, often in another group.",
-    "A skipped call shifts the other way. Counts alone cannot show which; the order of calls across groups and the "
-    "call sites of ranks in the same role do.",
+    "A rank that skipped a call is ahead of its peers; one that issued an extra call is behind. Counts alone cannot "
+    "show which it was; the order of calls across groups and the call sites of ranks that run the same code do.",
     {"Find the call in the program (a flight record names its line): why does only this rank issue it (an "
      "evaluation, a metric, a retry, a logging hook)?",
      "Remove it, or let all members of the group issue it."},

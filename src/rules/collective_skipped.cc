@@ -45,7 +45,8 @@ extern const Rule kCollectiveSkippedRule;
 const Rule kCollectiveSkippedRule = {
     "collective-skipped",
     "A rank skipped a collective",
-    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks in the same role; or what the "
+    "flight records, black boxes or NCCL logs with the COLL subsystem, of ranks that run "
+    "the same code (the same pipeline and tensor-parallel position); or what the "
     "watchdogs "
     "of all ranks print when they time out",
     "One rank did not issue a collective that its peers issued, and continued. Its later calls pair up with the wrong "

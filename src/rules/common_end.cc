@@ -56,7 +56,7 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
   const auto& end = first->As<ProcessEnd>();
   finding.headline = "the processes of " + RankWords(ranks) + (ranks.size() == 2 ? " were both" : " were all") +
                      " ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
-                     ": they share the fault; it is not one rank's";
+                     ", so the fault is not specific to one rank";
   finding.evidence.push_back(CiteEvent(*first, first->As<ProcessEnd>().first_failure.value_or(false)
                                                    ? "how the first of them ended, by the launcher's list"
                                                    : "how one of them ended"));

@@ -110,7 +110,8 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
   }
   Finding finding;
   finding.cause = "communicator-shared-by-threads";
-  finding.status = facts.analyses.outcome.hangs() ? Status::hang : Status::crash;
+  const bool failed = facts.analyses.outcome.first_failure || facts.analyses.end.kind == JobEnding::crashed;
+  finding.status = facts.analyses.outcome.hangs() ? Status::hang : failed ? Status::crash : Status::corrupt;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
   finding.group = swap.group->group;
@@ -119,7 +120,8 @@ static RuleAnswer JudgeSharedCommunicator(const Case& facts) {
   finding.headline = "two threads share a communicator: operation #" + std::to_string(swap.first->seq) +
                      " came from thread " + std::to_string(swap.first->thread) + " on " + RankWords({swap.a->rank}) +
                      " (" + ShapeWords(*swap.first) + ") and from thread " + std::to_string(swap.second->thread) +
-                     " on " + RankWords({swap.b->rank}) + " (" + ShapeWords(*swap.second) + ")";
+                     " on " + RankWords({swap.b->rank}) + " (" + ShapeWords(*swap.second) +
+                     "); the two calls were paired with each other, so results are wrong or the job hangs";
   finding.evidence.push_back(
       CiteCall(facts.incident, *swap.a->stream, *swap.first,
                "issued by thread " + std::to_string(swap.first->thread) + " of " + RankWords({swap.a->rank})));

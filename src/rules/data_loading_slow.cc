@@ -48,7 +48,7 @@ Finding DataWaitFinding(const DataWait& wait) {
     const std::string whole = TimeRange(wait.longest, &StepShare::whole);
     const std::string data = TimeRange(wait.longest, &StepShare::data);
     finding.headline = "The first batch of each epoch takes " + whole +
-                       (whole == data ? ", nearly all of it loading data" : ", of which " + data + " are data") +
+                       (whole == data ? ", nearly all of it loading data" : ", of which " + data + " is data loading") +
                        "; later ones take " + TimeFigure(wait.usual);
     finding.fix = {
         "Keep the loader's workers between epochs: DataLoader(persistent_workers=True); without it all of them are "
@@ -98,7 +98,7 @@ RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
   finding.severity = Severity::warning;
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What does the loader wait for?",
-                         "py-spy dump of a loader's worker during a slow load, the use of the CPUs (top -H), and the "
+                         "py-spy dump of a DataLoader worker during a slow batch, CPU usage (top -H), and the "
                          "speed of the storage (iostat -x 5)"});
   return answer;
 }

@@ -55,6 +55,22 @@ static bool AreIndices(std::string_view names) {
   return names.find_first_not_of("0123456789, ") == std::string_view::npos;
 }
 
+// "rank 0: 4-7; rank 1: 2 and 3": where each rank names others. Empty where all name the same.
+static std::string OwnParameters(const std::vector<const Event*>& events) {
+  constexpr size_t kMostRanks = 4;
+  const auto& lead = events.front()->As<DdpParameters>().names;
+  const auto differs = [&](const Event* event) {
+    const auto& names = event->As<DdpParameters>().names;
+    return event->rank.known() && !names.empty() && names != lead;
+  };
+  if (lead.empty() || std::none_of(events.begin(), events.end(), differs)) return "";
+  std::string words;
+  for (size_t i = 0; i < std::min(events.size(), kMostRanks); ++i)
+    words += (i == 0 ? "" : "; ") + RankWords({events[i]->rank}) + ": " +
+             ParameterWords(events[i]->As<DdpParameters>().names);
+  return words + (events.size() > kMostRanks ? "; ..." : "");
+}
+
 static std::string ProofWords(std::string_view names) {
   if (names.empty()) return "DDP's error";
   return AreIndices(names) ? "DDP gives the indices of the parameters" : "DDP names the parameters";
@@ -104,9 +120,11 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   finding.confidence = Confidence::certain;
   const auto& lead = events[0]->As<DdpParameters>();
   const std::string which = lead.names.empty() ? "" : " " + ParameterWords(lead.names);
+  const std::string own = all ? OwnParameters(events) : std::string();
   finding.headline =
-      all ? "Parameters" + which +
-                " got no gradient on all ranks, since they do not contribute to the loss, and "
+      !own.empty() ? "each rank took another branch: different parameters got no gradient (" + own + "), and DDP stopped"
+      : all ? "Parameters" + which +
+                " got no gradient on any rank, since they do not contribute to the loss, and "
                 "DDP stopped"
       : finding.ranks.empty() && !told.empty()
           ? "Parameters" + which + " got no gradient (reported by " + RankWords(told) +
@@ -132,6 +150,14 @@ static RuleAnswer JudgeUnused(const Case& facts) {
             "the "
             "model in DDP again after parameters were frozen.",
         "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step."};
+  } else if (!own.empty()) {
+    finding.fix = {
+        "If ranks are meant to take different branches: DistributedDataParallel(find_unused_parameters=True) lets each "
+        "of them leave out others; it costs one graph traversal per step.",
+        "If they are not: make the branch the same on all ranks, or add a zero-weighted term so that every parameter "
+        "gets a gradient."};
+    if (AreIndices(lead.names))
+      finding.fix.push_back("TORCH_DISTRIBUTED_DEBUG=INFO prints the parameters' names instead of their indices.");
   } else if (!lead.names.empty() && !AreIndices(lead.names)) {
     finding.fix = {
         "Find these parameters: are they behind a condition (an unused head, a dropped layer, a skipped branch)?",

@@ -34,8 +34,7 @@ void FillTexts(const Rule& rule, const Incident& incident, Finding& finding) {
   }
   for (std::string& advice : finding.fix) advice = NamePlaces(incident, finding.ranks, std::move(advice));
   if (finding.prevent.empty()) finding.prevent.assign(rule.prevent.begin(), rule.prevent.end());
-  if (!finding.headline.empty())
-    finding.headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(finding.headline[0])));
+  finding.headline = Capitalised(std::move(finding.headline));
   std::sort(finding.ranks.begin(), finding.ranks.end());
 }
 

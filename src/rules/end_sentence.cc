@@ -121,14 +121,14 @@ std::string CutPlaceWords(const CodePlace& place) {
 std::string StoreWaitWords(const Event& event, const std::string& who) {
   const auto& wait = event.As<StoreWait>();
   const std::string limit =
-      wait.timeout_ms > 0 ? ", up to its limit of " + DurationWords(wait.timeout_ms * 1'000'000) : ", up to its limit";
+      wait.timeout_ms > 0 ? DurationWords(wait.timeout_ms * 1'000'000) + " (the timeout)" : "until it timed out";
   std::string what = wait.keys.empty() ? "the store" : "the key " + wait.keys + " in the store";
   if (event.peer_group_rank.known())
     what = "the NCCL communicator that " +
            (event.peer.known() ? RankWords({event.peer})
                                : "rank " + std::to_string(event.peer_group_rank.value) + " of the group") +
            " creates";
-  return who + " waited for " + what + limit +
+  return who + " waited " + limit + " for " + what +
          (wait.bar.empty() ? ""
                            : ", while a progress bar in the same output still ran ('" + wait.bar +
                                  "'): the rank that draws it may be the one that is waited for");
@@ -254,7 +254,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
         return who + " reports " + error.result + ": '" + MessageWords(error.reason) + "'";
       const Event* warning = WarningBehind(facts, event);
       const bool amd = MakerOfGpus(facts.incident, event) == GpuMaker::amd;
-      return std::string(LibraryName(facts.incident, event)) + " failed in " + who + ResultWords(error, amd) +
+      return std::string(LibraryName(facts.incident, event)) + " failed on " + who + ResultWords(error, amd) +
              (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
               : !error.reason.empty() ? ": " + MessageWords(error.reason)
                                       : "");
@@ -262,12 +262,12 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::nccl_warning: {
       const auto& told = event.As<Warning>();
       if (told.id == "cuda-failure" && !told.object.empty())
-        return (MakerOfGpus(facts.incident, event) == GpuMaker::amd ? "a HIP call of RCCL failed in "
-                                                                    : "a CUDA call of NCCL failed in ") +
+        return (MakerOfGpus(facts.incident, event) == GpuMaker::amd ? "a HIP call of RCCL failed on "
+                                                                    : "a CUDA call of NCCL failed on ") +
                who + " with '" + told.object + "'" +
                (told.place.file.empty() ? "" : " (" + told.place.file + ":" + std::to_string(told.place.line) + ")");
       const NcclWarning* known = FindNcclWarning(told.id);
-      return std::string(LibraryName(facts.incident, event)) + " gave up in " + who + ": " +
+      return std::string(LibraryName(facts.incident, event)) + " failed on " + who + ": " +
              (known ? std::string(known->meaning) : MessageWords(event.text));
     }
     case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";

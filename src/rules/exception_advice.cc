@@ -79,11 +79,40 @@ std::string AdviceForType(std::string_view type, bool relative) {
   return "";
 }
 
+void TellEndedThread(bool many, Finding& finding) {
+  finding.status = Status::hang;
+  finding.confidence = Confidence::likely;
+  if (finding.headline.ends_with('.')) finding.headline.pop_back();
+  finding.headline += many ? "; that ended a thread of each, the processes went on without it, and the job hangs"
+                           : "; that ended a thread, the process went on without it, and the job hangs";
+  finding.fix.push_back(
+      "An uncaught exception in a thread does not end the process: pass it on to the main thread (a future, a queue), "
+      "or end the process in threading.excepthook, so that the job fails at once instead of hanging.");
+}
+
+std::vector<std::string> ReceivedContentSteps() {
+  return {
+      "The bytes came from other ranks through a collective, not from a file: see that all ranks make the same calls on "
+      "this group in the same order (a collective of other calls in between gives such bytes).",
+      "Call torch.cuda.set_device(local_rank) before collectives of objects: with NCCL each rank needs a GPU of its own "
+      "for them."};
+}
+
+bool IsUnreadableContent(std::string_view type) {
+  type.remove_prefix(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
+  return std::any_of(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& one) {
+    return one.name == type && one.group == TypeGroup::content;
+  });
+}
+
 std::string PlaceToFix(const Event& raised) {
   const std::string place = RaisedPlaceWords(raised);
   if (!place.empty() && raised.As<Raised>().refusal == "changed-in-place")
     return place +
            " runs the backward pass, where the error shows; the tensor was changed in the forward pass before it.";
+  if (!place.empty() && raised.As<Raised>().type == "AssertionError")
+    return "The check in " + place +
+           " found what is wrong: look for what made it fail there, in what this rank did before.";
   if (!place.empty()) return "Fix the error in " + place + ", the last frame in the program's own code.";
   if (IsNativeType(raised.As<Raised>().type))
     return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "

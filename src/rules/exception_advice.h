@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/event.h"
+#include "rules/finding.h"
 
 namespace tacet {
 
@@ -17,6 +19,15 @@ std::string AdviceForType(std::string_view type, bool relative = false);
 
 // For an error that says that something did not answer in time.
 std::string_view TimeoutAdvice();
+
+// What was read is damaged, incomplete or of another format.
+bool IsUnreadableContent(std::string_view type);
+
+// ... and it came from other ranks.
+std::vector<std::string> ReceivedContentSteps();
+
+// The error ended a thread and not the process: the others then wait for what that thread should have done.
+void TellEndedThread(bool many, Finding& finding);
 
 // "Fix the error in check_grads (buffer.py:171), the last frame in the program's own code."
 std::string PlaceToFix(const Event& raised);

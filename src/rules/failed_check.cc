@@ -52,7 +52,7 @@ void JudgeFailedChecks(const Case& facts, RuleAnswer& answer) {
     tests.push_back(check.test);
     gpus.insert(check.gpus);
     if (finding.evidence.size() < kMostCited)
-      finding.evidence.push_back(CiteEvent(*event, "the test " + check.test + " failed"));
+      finding.evidence.push_back(CiteEvent(*event, "the " + check.test + " test failed"));
   }
   if (tests.empty()) return;
   if (gpus.size() > 1) gpus.erase("");
@@ -60,13 +60,13 @@ void JudgeFailedChecks(const Case& facts, RuleAnswer& answer) {
   for (const Event* event : ChecksOf(facts.incident, true))
     if (const auto& check = event->As<GpuCheck>();
         !check.of_setup && finding.evidence.size() < kMostCited && told.insert(check.test).second)
-      finding.evidence.push_back(CiteEvent(*event, "what " + check.test + " says of its failure"));
+      finding.evidence.push_back(CiteEvent(*event, "the reason given by the " + check.test + " test"));
   finding.cause = "gpu-fault";
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::likely;
-  finding.headline = GpuWords(gpus) + " failed " + (tests.size() == 1 ? "the test " : "the tests ") + ListWords(tests) +
-                     " of dcgmi diag";
+  finding.headline = GpuWords(gpus) + " failed the " + ListWords(tests) +
+                     (tests.size() == 1 ? " test of dcgmi diag" : " tests of dcgmi diag");
   finding.fix = StepsFor(gpus);
   answer.findings.push_back(std::move(finding));
 }
@@ -82,7 +82,7 @@ std::string CheckWords(const Incident& incident) {
       ++passed;
   }
   if (!failed.empty())
-    return (failed.size() == 1 ? "the test " : "the tests ") + ListWords(failed) +
+    return "the " + ListWords(failed) + (failed.size() == 1 ? " test" : " tests") +
            " of dcgmi diag failed, which is about the software of the host and not about a GPU";
   if (passed == 0)
     for (const Event* event : ChecksOf(incident, true))

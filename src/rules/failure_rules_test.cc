@@ -289,7 +289,14 @@ TEST(DdpUnusedParameters, OnAllRanksItIsACrash) {
   const Finding finding = JudgedCase(job).Only("ddp-unused-parameters");
   EXPECT_EQ(finding.ranks, Ranks({0, 1, 2, 3}));
   EXPECT_EQ(finding.status, Status::crash);
-  EXPECT_NE(finding.headline.find("all ranks"), std::string::npos);
+  EXPECT_NE(finding.headline.find("on any rank"), std::string::npos);
+  JobSketch apart(3);
+  apart.Rounds(3);
+  for (int r = 0; r < 3; ++r)
+    apart.Say(r, EventKind::ddp_unused_parameters).Make<DdpParameters>().names = r == 0 ? "4 5" : "2 3";
+  const Finding differs = JudgedCase(apart).Only("ddp-unused-parameters");
+  EXPECT_NE(differs.headline.find("(rank 0: 4 and 5; rank 1: 2 and 3; rank 2: 2 and 3)"), std::string::npos)
+      << differs.headline;
 }
 
 TEST(DdpUnusedParameters, AFileOfAnUnknownRankNamesNobody) {
@@ -350,7 +357,7 @@ TEST(CommonEnd, ManyThatEndBySegmentationFaultNameNobody) {
   JobSketch job = EndedBySignal(7, {2, 0, 3, 6}, -11);
   const Finding finding = JudgedCase(job).Only("rank-dead");
   EXPECT_TRUE(finding.ranks.empty());
-  EXPECT_NE(finding.headline.find("share the fault"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("not specific to one rank"), std::string::npos) << finding.headline;
 }
 
 TEST(CommonEnd, OneOrTwoAreNamedAsBefore) {

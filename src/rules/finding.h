@@ -48,6 +48,7 @@ struct Finding {
   std::vector<Subject> subjects;     // whom it is about, where no rank is known: a process, a host
   GroupIndex group = GroupIndex::none;
   std::optional<OperationRef> operation;
+  std::string title;     // where that of the cause does not fit
   std::string headline;  // one sentence
   std::string explanation;
   std::vector<EvidenceItem> evidence;  // best first

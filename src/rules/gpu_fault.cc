@@ -160,7 +160,7 @@ const Event* TakeKernelReason(const Case& facts, Finding& finding) {
     finding.evidence.insert(
         finding.evidence.begin(),
         CiteEvent(*reason, (same ? "the kernel of its host reports this" : "the kernel reports this") +
-                               WhenWords(facts, *reason, error) + (same ? "" : ", of an unknown rank")));
+                               WhenWords(facts, *reason, error) + (same ? "" : ", without naming a rank")));
     if (!same) finding.confidence = Confidence::likely;
     return reason;
   }

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
+#include <string_view>
+
+#include "base/digit_groups.h"
 
 namespace tacet {
 namespace {
@@ -12,7 +15,9 @@ namespace {
 std::string Gib(double gib) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", gib);
-  return text;
+  const std::string_view digits = text;
+  const size_t point = std::min(digits.find('.'), digits.size());
+  return GroupDigits(std::string(digits.substr(0, point))) + std::string(digits.substr(point));
 }
 
 // "75.45 GiB"; what GiB would round to little or nothing in MiB.
@@ -184,6 +189,12 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   if (use.IsFragmented() && facts.maker != GpuMaker::intel)
     steps.push_back("Set " + setting + ": " + Amount(use.unallocated) + " is reserved and unused, more than the " +
                     Amount(use.tried) + " that was asked for, but not in one piece.");
+  if (use.IsFarBeyondTheGpu()) {
+    steps.push_back("This one tensor (" + Gib(use.tried) + " GiB) is far larger than any GPU: its size is probably a " +
+                    "bug. Check the shape that is computed where the error is raised (an index or a product in place "
+                    "of a length, a value that was not initialized).");
+    return steps;
+  }
   for (std::string& step : StepsByActivity(facts)) steps.push_back(std::move(step));
   const bool general = !facts.server && facts.during != Activity::saving && facts.during != Activity::loading;
   if (general && use.unallocated < 0 && facts.maker != GpuMaker::intel)

@@ -30,12 +30,17 @@ static RuleAnswer JudgeGpuStalled(const Case& facts) {
   const std::string operation =
       facts.standstill.operation ? OperationWords(facts.incident, *facts.standstill.operation) : "the collective";
   const bool one = finding->ranks.size() == 1;
+  const GroupIndex group = facts.standstill.group;
+  const bool replayed =
+      group != GroupIndex::none && facts.incident.groups[static_cast<uint32_t>(group)].replays_of != 0;
   const std::string gpu = (one ? "the GPU of " : "the GPUs of ") + who;
   finding->headline = behind ? gpu + (one ? " is stalled: its peers" : " are stalled: their peers") +
                                    " finished collectives of the same group that " + (one ? "it has" : "they have") +
                                    " not, starting with " + operation
                              : gpu + " never started " + operation +
-                                   ", although the host issued it: an earlier kernel probably does not finish";
+                                   (replayed ? ", although the host launched the graph that holds it"
+                                             : ", although the host issued it") +
+                                   ": an earlier kernel probably does not finish";
   answer.findings.push_back(std::move(*finding));
   return answer;
 }

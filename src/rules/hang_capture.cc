@@ -56,6 +56,10 @@ static bool UsesAnotherLibrary(const Incident& incident) {
 }
 
 std::string HangCapture(const Case& facts) {
+  if (std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
+        return event.kind == EventKind::watchdog_timeout && event.library == Library::nvshmem;
+      }))
+    return "stacks of all ranks (py-spy dump --native --pid PID), and their output with NVSHMEM_DEBUG=INFO";
   if (UsesAnotherLibrary(facts.incident))
     return "stacks of all ranks (py-spy dump --pid PID), and the log of the collective library, if it writes one";
   const SignsOfLife& life = facts.analyses.life;

@@ -212,7 +212,7 @@ TEST(SpaceUse, SharedMemoryThatFillsUpIsADegradation) {
   const Finding finding = JudgedCase(std::move(incident)).Only("shared-memory-full");
   EXPECT_EQ(finding.status, Status::degraded);
   EXPECT_TRUE(Mentions(finding.headline, "96 % full (23G of 24G)")) << finding.headline;
-  EXPECT_TRUE(Mentions(finding.headline, "was at 1 %")) << finding.headline;
+  EXPECT_TRUE(Mentions(finding.headline, "has grown from 1 %")) << finding.headline;
 }
 
 TEST(SpaceUse, ALargeDiskThatIsNearlyFullIsNone) {

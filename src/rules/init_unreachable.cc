@@ -71,6 +71,12 @@ static std::vector<std::string> RefusedAdvice(bool store, Library library) {
 }
 
 // The packets get no answer, or have no way: the process that should listen may be well.
+// "192.0.2.15", "fe80::1"
+static bool IsNumericAddress(std::string_view name) {
+  return !name.empty() && (name.find(':') != std::string_view::npos ||
+                           name.find_first_not_of("0123456789.") == std::string_view::npos);
+}
+
 static std::vector<std::string> NoAnswerAdvice(const std::string& address, ConnectProblem problem) {
   const std::string there = address.empty() ? "that address" : address;
   const std::string name = address.substr(0, address.rfind(':'));
@@ -86,8 +92,8 @@ static std::vector<std::string> NoAnswerAdvice(const std::string& address, Conne
   const std::string host = name.empty() ? "that host" : name;
   if (problem == ConnectProblem::no_route || problem == ConnectProblem::host_unreachable)
     advice.push_back("From the host that reports it: ping " + (name.empty() ? "ADDRESS" : name) +
-                     ", and ip route get ADDRESS (the address of " + host +
-                     "); the two hosts must share a network, or have a route.");
+                     ", and ip route get " + (IsNumericAddress(name) ? name : "ADDRESS (the address of " + host + ")") +
+                     "; the two hosts must share a network, or have a route.");
   if (problem == ConnectProblem::host_unreachable)
     advice.push_back("Look at the firewall of " + host +
                      " and between the two (iptables -S, nft list ruleset, firewall-cmd --list-all): a rule that "
@@ -293,7 +299,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     const std::string& tried = events.front()->As<ConnectFailure>().words;
     if (!tried.empty()) finding.headline += " (" + tried + ")";
     finding.fix = {
-        "Allow a transport between hosts: leave --mca btl out, or name one (--mca btl self,vader,tcp); with InfiniBand "
+        "Allow a transport between hosts: remove --mca btl, or name one (--mca btl self,vader,tcp); with InfiniBand "
         "use --mca pml ucx.",
         "See that this Open MPI has it: ompi_info | grep -E 'btl|pml', on both hosts; both must be the same release.",
         "Over TCP: --mca btl_tcp_if_include NET/BITS names the network that the hosts share."};

@@ -81,6 +81,10 @@ std::string WhenWords(const Case& facts, const Event& fault, const Event& error)
   if (failed != kNoTime && std::abs(at - failed) <= kClockDriftNs) return " at that time";
   const bool ran = job.first_ns != kNoTime && job.last_ns != kNoTime && at >= job.first_ns - kClockDriftNs &&
                    at <= job.last_ns + kClockDriftNs;
+  constexpr uint32_t kFewLines = 40;
+  if (fault.source.file == error.source.file && fault.source.line < error.source.line &&
+      error.source.line - fault.source.line <= kFewLines)
+    return " just before, in the same log";
   return ran ? " while the job ran" : " (the logs do not show whether it was at that time)";
 }
 
@@ -146,7 +150,7 @@ void NoteMildXid(const Case& facts, RuleAnswer& answer) {
     step[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(step[0])));
     finding.headline = "the GPU at PCI " + fault.pci + (host.empty() ? "" : " on " + host) + " reports Xid " +
                        std::to_string(fault.number) + " (" + std::string(entry->name) +
-                       "), which does not end a job: " + step;
+                       "), which does not end a job";
     finding.evidence.push_back(CiteEvent(event, "what the driver reports"));
     finding.fix = {std::string(entry->advice)};
     answer.findings.push_back(std::move(finding));

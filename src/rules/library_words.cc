@@ -105,8 +105,8 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
 std::vector<std::string> LibraryHangSteps(const Event& told) {
   if (told.library == Library::nvshmem)
     return {
-        "See whether every rank of the job calls dispatch and combine equally often, also one without a request or a "
-        "token of its own: a rank that leaves out the call, or has ended, keeps the others waiting.",
+        "See whether every rank of the job calls dispatch and combine the same number of times, including ranks that "
+        "have no tokens: a rank that leaves out the call, or has ended, keeps the others waiting.",
         "If all call it: check the path between the hosts alone, with the test of the library (DeepEP's "
         "test_internode.py, NVSHMEM's perftest) and with ib_write_bw between the adapters that are used.",
         "NVSHMEM_DEBUG=INFO shows the adapters; on RoCE compare NVSHMEM_IB_GID_INDEX and NVSHMEM_IB_TRAFFIC_CLASS with "

@@ -12,7 +12,7 @@ std::string VictimSentence(const Event& kill) {
   const MemoryVictim& victim = kill.As<OomKill>().victim;
   const std::string place = victim.host.empty() ? "" : " on " + victim.host;
   if (victim.by == MemoryKiller::systemd)
-    return "the processes of " + victim.who + " were killed for lack of memory (by systemd-oomd, or by the kernel)";
+    return "the processes of " + victim.who + " were killed for lack of memory (by systemd-oomd)";
   if (victim.by != MemoryKiller::ray)
     return "Kubernetes killed pod " + victim.who + place + " for lack of memory (OOMKilled" +
            (victim.amount.empty() ? ")" : "; its limit is " + victim.amount + ")");
@@ -29,14 +29,14 @@ std::vector<std::string> VictimSteps(const Event& kill) {
         "systemd-oomd kills a whole unit once memory is short for some seconds, a login session with all that runs in "
         "it included: run the job in a unit of its own (systemd-run --scope -p ManagedOOMMemoryPressure=auto), or "
         "through the scheduler.",
-        "Lower the use, or add memory or swap: otherwise the kernel kills next."};
+        "Lower the use, or add memory or swap: otherwise the kernel's OOM killer is next."};
   if (kill.As<OomKill>().victim.by == MemoryKiller::ray)
     return {
         "Look at what fills the host memory of that node: offloaded optimizer states and parameters, pinned buffers, "
         "Ray's object store, data loaders, checkpoint copies. Put fewer workers on the node, or offload less.",
         "Ray kills the newest task or actor once the node passes RAY_memory_usage_threshold (0.95 of the memory). "
         "Raise it, or switch the monitor off with RAY_memory_monitor_refresh_ms=0, only if memory is left: otherwise "
-        "the kernel kills next.",
+        "the kernel's OOM killer is next.",
         "See what each process used: ray logs raylet.out -ip NODE, ray memory."};
   return {
       "Raise the container's memory limit (resources.limits.memory), or lower what it uses: data loader workers, "

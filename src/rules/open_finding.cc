@@ -293,7 +293,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
       finding.affected_ranks.insert(finding.affected_ranks.end(), call.ranks.begin(), call.ranks.end());
       if (finding.evidence.size() < kMostCited)
         finding.evidence.push_back(
-            CiteEvent(*call.first, RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
+            CiteEvent(*call.first, call.op == OpKind::unknown
+                                       ? RankWords(call.ranks) + " timed out"
+                                       : RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
                                        (HasSeveralGroups(census) ? " of group " + call.group : std::string()) +
                                        (IsFoundLate(*call.first) ? " far beyond its timeout"
                                         : call.ranks.size() == 1 ? " until it timed out"

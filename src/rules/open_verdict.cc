@@ -2,11 +2,14 @@
 #include "rules/open_verdict.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "analysis/job_end.h"
 #include "analysis/timeout_census.h"
 #include "model/event_witness.h"
 #include "model/nccl_warnings.h"
@@ -250,6 +253,34 @@ bool IsAllEmpty(const Incident& incident) {
          });
 }
 
+// Nothing bad is told, and the text shows progress up to its end.
+static bool ShowsProgressToItsEnd(const Case& facts, const Diagnosis& diagnosis) {
+  constexpr uint32_t kLinesBehind = 12;  // of other output
+  const Incident& incident = facts.incident;
+  if (facts.analyses.end.kind != JobEnding::open || IsTroubleTold(incident) || !HasNotesOnly(diagnosis)) return false;
+  if (UnreadErrorBefore(incident, nullptr)) return false;
+  if (facts.analyses.outcome.ended_in_order) return true;
+  std::map<FileId, uint32_t> last, furthest;  // the last line that is known, and the last sign of progress
+  const auto see = [](std::map<FileId, uint32_t>& of, const SourceRef& source) {
+    of[source.file] = std::max(of[source.file], source.line);
+  };
+  for (const Event& event : incident.events) {
+    see(last, event.source);
+    if (event.kind == EventKind::progress) see(furthest, event.source);
+    if (IsSignOfCrash(event) || IsSignOfHang(event)) return false;
+  }
+  for (const LogOutline& outline : incident.outlines) {
+    if (outline.last_source.line > 0) see(last, outline.last_source);
+    for (const StepShare& step : outline.steps) see(furthest, step.source);
+    for (const FigureSeries& series : outline.series) see(furthest, series.last);
+    if (outline.trained) see(furthest, outline.trained.source);
+    if (!outline.says_done.empty()) see(furthest, outline.last_source);
+  }
+  return !furthest.empty() && std::all_of(furthest.begin(), furthest.end(), [&](const auto& one) {
+    return one.second + kLinesBehind >= last[one.first];
+  });
+}
+
 void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   const Outcome& outcome = facts.analyses.outcome;
   const JobEnd& end = facts.analyses.end;
@@ -334,8 +365,10 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     }
   }
   if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !SpeakOfRasSilence(facts, diagnosis) &&
-      !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis))
+      !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis)) {
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
+    diagnosis.progresses = ShowsProgressToItsEnd(facts, diagnosis);
+  }
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
   if (!outcome.ended_in_order && diagnosis.status != Status::healthy && diagnosis.status != Status::crash &&

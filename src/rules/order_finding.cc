@@ -122,10 +122,10 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
   finding.evidence.push_back(CiteCall(facts.incident, *divergence.odd_stream, *divergence.odd_call,
                                       RankWords(divergence.odd) + " issued this after " +
                                           std::to_string(divergence.shared_calls) +
-                                          " calls that all ranks in its role share"));
+                                          " calls that it shares with all ranks that run the same code"));
   finding.evidence.push_back(
       CiteCall(facts.incident, *divergence.usual_stream, *divergence.usual_call,
-               RankWords(divergence.usual) + ", in the same role, issued this at that position"));
+               RankWords(divergence.usual) + ", running the same code, issued this at that position"));
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
   if (!skipped) AdviseOnExtra(facts, call, UseByPeers(*divergence.usual_stream, call), finding);
   NameCallInSteps(facts, call, skipped ? divergence.usual : divergence.odd, finding);
@@ -143,7 +143,13 @@ std::string DriftWords(const CallDifference& difference, const Call& call, std::
                       " on " + std::string(label) + " (" + (difference.alike ? "" : "the first: ") + ShapeWords(call);
   if (difference.every > 1) words += ", one every " + std::to_string(difference.every) + " calls";
   words += ")" + (caller.empty() ? "" : ", called from " + caller) + (one ? ", and is " : ", and are ");
-  return words + count + " collectives " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers");
+  // A waiting rank may have the number of its peers, since its extra calls took numbers of theirs.
+  const auto& odd = difference.sides[1].stream->calls;
+  const auto& usual = difference.sides[0].stream->calls;
+  const bool same = !skipped && !odd.empty() && !usual.empty() && odd.back().group == usual.back().group &&
+                    odd.back().seq == usual.back().seq;
+  return words + count + " collectives " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers") +
+         (same ? " (the numbers agree, since the extra calls took numbers of the others)" : "");
 }
 
 // "rank 1 issued an extra all_gather of 3072 float32 at #26 on default_pg and continues one place behind its peers"
@@ -212,8 +218,13 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   finding.evidence.push_back(
       CiteCall(facts.incident, *odd.stream, *odd.call,
                RankWords(odd.ranks) + " issued this" + (caller.empty() ? "" : ", called from " + caller)));
-  finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
-                                      RankWords(usual.ranks) + " issued this at the same position"));
+  // One line of the program may issue both: then the callers tell them apart.
+  const std::string theirs =
+      caller.empty() ? std::string() : CallerWords(facts.incident, *usual.call, *odd.call);
+  finding.evidence.push_back(
+      CiteCall(facts.incident, *usual.stream, *usual.call,
+               RankWords(usual.ranks) + " issued this at the same position" +
+                   (theirs.empty() ? "" : ", called from " + theirs)));
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
   if (!skipped && !stray && !caller.empty() && use != PeerUse::same_site)
     finding.fix = {"Look at " + caller + ": why " + (one ? "does only " : "do only ") + RankWords(odd.ranks) +

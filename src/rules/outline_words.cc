@@ -83,10 +83,10 @@ std::string RanksOfOutline(const LogOutline& outline) {
   for (const int32_t rank : outline.ranks) ranks.push_back(Rank{rank});
   const auto seen = static_cast<int64_t>(ranks.size());
   if (seen == outline.world) return (seen == 2 ? " Both" : " All " + std::to_string(seen)) + " ranks printed lines.";
+  if (outline.world <= 0) return "";
   std::string who = RankWords(ranks);
   who[0] = 'R';
-  return " " + who + (outline.world > 0 ? " of " + std::to_string(outline.world) : "") +
-         (seen == 1 ? " prints lines." : " print lines.");
+  return " Only " + who + " of " + std::to_string(outline.world) + (seen == 1 ? " prints lines." : " print lines.");
 }
 
 // Records, stacks and other tools' files say more than the shape of lines.
@@ -193,7 +193,7 @@ void SettleToldEnd(const Case& facts, Diagnosis& diagnosis) {
   }
 }
 
-// "; the last line of progress is of epoch 3; NCCL notes 'P2P is disabled between ...'": too little for a verdict, and
+// "; the last progress line is for epoch 3; NCCL notes 'P2P is disabled between ...'": too little for a verdict, and
 // all that the text shows.
 static std::string LittleThatIsShown(const Incident& incident) {
   const Event *progress = nullptr, *notice = nullptr;
@@ -204,10 +204,19 @@ static std::string LittleThatIsShown(const Incident& incident) {
   }
   std::string words;
   if (progress)
-    words = std::string("; the last line of progress is of ") +
+    words = std::string("; the last progress line is for ") +
             (progress->As<Progress>().of_epoch ? "epoch " : "step ") + std::to_string(progress->As<Progress>().step);
   if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which alone is not a fault";
   return words;
+}
+
+// What shows that they came to their end: NCCL's lines, or the program's own.
+static std::string ClosedWords(const Case& facts) {
+  const auto& ranks = facts.analyses.life.ranks;
+  const bool nccl = std::all_of(ranks.begin(), ranks.end(), [](const auto& one) {
+    return !one.second.finished || one.second.has_nccl_log;
+  });
+  return nccl ? "every rank that is shown closed its communicators" : "every rank that is shown says that it is done";
 }
 
 std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {
@@ -215,7 +224,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
   const bool finished = recorded || closed;
   const std::string open = trouble_told ? FaultWords(facts.incident)
                            : recorded   ? "the job ended with exit code 0"
-                           : closed     ? "every rank that is shown closed its communicators"
+                           : closed     ? ClosedWords(facts)
                                         : "the evidence does not show how the job ended";
   if (std::string listing = ListingWords(facts.incident, diagnosis); !listing.empty()) return listing;
   if (diagnosis.findings.empty() || diagnosis.findings[0].headline.empty()) {
@@ -228,7 +237,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
   }
   const std::string rest = ". " + std::string(trouble_told ? FaultWords(facts.incident, true) + "."
                                               : recorded   ? "The job ended with exit code 0."
-                                              : closed     ? "Every rank that is shown closed its communicators."
+                                              : closed     ? Capitalised(ClosedWords(facts)) + "."
                                                            : "The evidence does not show how the job ended.");
   if (diagnosis.findings[0].severity == Severity::note && finished && !trouble_told)
     return "no fault found, and " + open + ". " + Capitalised(diagnosis.findings[0].headline);

@@ -86,7 +86,7 @@ std::optional<Finding> GivenUpFinding(const Case& facts) {
   CiteOutputFront(facts, finding);
   finding.evidence.push_back(CiteEvent(*first, "with this " + RankWords(told.waiters) + " gave up waiting"));
   finding.fix = {"Look at what " + who + " does behind its last line: how long may it take, and why on this rank only?",
-                 "Share this work out among all ranks, do it outside of the job, or raise the program's own limit."};
+                 "Split this work across all ranks, do it outside the job, or raise the program's own limit."};
   return finding;
 }
 
@@ -170,14 +170,24 @@ std::optional<Finding> TimerFinding(const Case& facts) {
 
 }  // namespace
 
+// The line that shows how far the others came. Where the one who is ahead printed it as well, theirs is cited.
+static const OwnLine* LineOfOthers(const Incident& incident, const OutputFront& front) {
+  if (front.kind != OutputFront::Kind::leads || front.others.empty()) return front.other;
+  const auto ahead = OwnLinesOf(incident, front.rank);
+  if (std::find(ahead.begin(), ahead.end(), front.other) == ahead.end()) return front.other;
+  const auto lines = OwnLinesOf(incident, front.others.front());
+  return lines.empty() ? front.other : lines.back();
+}
+
 void CiteOutputFront(const Case& facts, Finding& finding) {
   const OutputFront& front = facts.analyses.front;
   finding.evidence.push_back({front.own->source, front.own->text,
                               front.kind == OutputFront::Kind::leads
                                   ? "printed by " + RankWords({front.rank}) + " alone"
                                   : "the last line of " + RankWords({front.rank})});
-  if (front.other)
-    finding.evidence.push_back({front.other->source, front.other->text,
+  const OwnLine* other = front.other ? LineOfOthers(facts.incident, front) : nullptr;
+  if (other)
+    finding.evidence.push_back({other->source, other->text,
                                 front.kind == OutputFront::Kind::lags
                                     ? "printed by " + RankWords(front.others) + ", not by " + RankWords({front.rank})
                                     : "how far " + RankWords(front.others) + " came"});

@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "rules/words.h"
+
 namespace tacet {
 namespace {
 
@@ -77,6 +79,22 @@ void AddAllocatorRetries(const Incident& incident, std::vector<std::string>& out
 // A scaler of gradients skips such steps, and the job goes on.
 void AddPassedNan(const Incident& incident, std::vector<std::string>& out) {
   const auto& records = incident.training;
+  // A rank that prints NaN in every line, and others that never do: stages of a pipeline without a loss.
+  std::vector<Rank> never, always;
+  bool sometimes = false;
+  for (const LogOutline& outline : incident.outlines)
+    for (const FigureSeries& series : outline.series) {
+      if (series.kind != FigureSeries::Kind::loss || series.held_out || series.rank < 0) continue;
+      const TrainingValue& value = series.value;
+      sometimes |= value.finite_since > 0 || (value.run > 0 && value.run < value.lines);
+      (value.run == value.lines ? always : never).push_back(Rank{series.rank});
+    }
+  if (!always.empty() && !never.empty() && !sometimes) {
+    out.push_back(RankWords(always) + (always.size() == 1 ? " prints" : " print") +
+                  " a loss of NaN in every line, and " + RankWords(never) + (never.size() == 1 ? " does" : " do") +
+                  " not, which is usual for stages of a pipeline that have no loss");
+    return;
+  }
   if (std::any_of(records.begin(), records.end(), [](const TrainingRecord& one) { return one.loss.finite_since > 0; }))
     out.emplace_back("the loss was NaN or infinite for some steps, and is finite again");
 }

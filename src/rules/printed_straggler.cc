@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace tacet {
 namespace {
 
-std::string Seconds(double seconds) { return DurationWords(static_cast<int64_t>(seconds * 1e9)); }
+std::string Seconds(double seconds) { return MeasuredWords(std::llround(seconds * 1e9)); }
 
 std::string_view CauseOf(const PrintedLaggard& odd) {
   if (odd.part == PrintedLaggard::Part::data) return "data-loading-slow";
@@ -28,30 +28,60 @@ std::string Who(const PrintedLaggard& odd) {
   return odd.ranks.empty() ? stage : stage + " (" + RankWords(odd.ranks) + ")";
 }
 
+// The text tells nothing of the step but this part.
+bool IsAllOfStep(double part, double whole) {
+  constexpr double kAll = 0.999;
+  return part >= kAll * whole;
+}
+
+// "of each 575 ms step", "per step", "in 4 of 20 steps"
+std::string OfSteps(const PrintedLaggard& odd) {
+  if (!odd.persistent()) return " in " + std::to_string(odd.long_steps) + " of " + std::to_string(odd.steps) + " steps";
+  return IsAllOfStep(odd.own, odd.whole) ? " per step" : " of each " + Seconds(odd.whole) + " step";
+}
+
+// "the other rank spends 20 ms", "the other 2 stages compute for 20 ms or less"
+std::string OthersWords(const PrintedLaggard& odd) {
+  const bool data = odd.part == PrintedLaggard::Part::data, one = odd.compared == 2;
+  const std::string kind = odd.stage < 0 ? "rank" : "stage";
+  std::string words = "the other " + (one ? kind : std::to_string(odd.compared - 1) + " " + kind + "s");
+  constexpr double kNothing = 5e-7;
+  if (odd.others < kNothing)
+    return words + (one ? " does" : " do") + (data ? " not wait for data;" : " not;") + (one ? " it" : " they");
+  words += data ? (one ? " spends " : " spend ") : (one ? " computes for " : " compute for ");
+  return words + Seconds(odd.others) + (one ? "" : " or less") + (odd.persistent() ? "" : " on average") + " and";
+}
+
 std::string Headline(const PrintedLaggard& odd) {
-  const bool data = odd.part == PrintedLaggard::Part::data, often = odd.persistent();
-  const std::string others = odd.compared == 2
-                                 ? std::string("the other ") + (odd.stage < 0 ? "rank" : "stage")
-                                 : "each of the other " + std::to_string(odd.compared - 1) +
-                                       (odd.stage < 0 ? " ranks" : " stages");
-  const std::string time = Seconds(odd.own);
-  std::string words = Who(odd) + (data ? " waits " + time + " for its data" : " computes for " + time);
-  words += often ? " of a step of " + Seconds(odd.whole)
-                 : " in " + std::to_string(odd.long_steps) + " of " + std::to_string(odd.steps) + " steps";
-  return words + ", " + others + " for " + Seconds(odd.others) + (often ? " or less" : " or less on average") +
-         ", by the job's own figures: they wait for it";
+  const bool data = odd.part == PrintedLaggard::Part::data;
+  const std::string own = odd.stage < 0 ? RankWords(odd.ranks) : "stage " + std::to_string(odd.stage);
+  return Who(odd) +
+         (data ? " spends " + Seconds(odd.own) + OfSteps(odd) + " waiting for data; "
+               : " computes for " + Seconds(odd.own) + OfSteps(odd) + "; ") +
+         OthersWords(odd) + (odd.compared == 2 ? " waits for " : " wait for ") + own +
+         " (times as the job prints them)";
+}
+
+// "the last such step: 1.03 s of a 1.40 s step was compute"
+std::string LastStepWords(const PrintedLaggard& odd) {
+  const bool data = odd.part == PrintedLaggard::Part::data;
+  const double part = data ? odd.last->data : odd.last->work;
+  const std::string what = data ? "data loading" : "compute";
+  return "the last such step: " + Seconds(part) + (IsAllOfStep(part, odd.last->whole)
+                                                       ? " of " + what
+                                                       : " of a " + Seconds(odd.last->whole) + " step was " + what);
 }
 
 void AddFix(const Case& facts, const PrintedLaggard& odd, Finding& finding) {
   if (odd.part == PrintedLaggard::Part::data) {
     finding.fix = {
         NodesOf(facts.incident) == 1
-            ? "Compare this rank's share of the data with those of the others: larger or more files, another file "
+            ? "Compare this rank's data shard with those of the others: larger or more files, another file "
               "system, more work per sample. All ranks are on one host, so a busy host would slow all of them; its "
               "own CPU cores may be fewer (taskset -cp PID)."
-            : "Compare the storage, the CPUs and the share of the data of this rank with those of the others: its "
+            : "Compare this rank's data shard, storage and CPUs with those of the others: its "
               "files may be larger, its disk slow, its CPU cores few, or its host busy, if the others run elsewhere.",
-        "Take stacks of its loader's workers during such a load (py-spy dump --pid PID)."};
+        "Take stacks of its DataLoader workers during a slow batch (py-spy dump --pid PID)."};
     return;
   }
   if (odd.stage >= 0) {
@@ -84,15 +114,12 @@ void TellPrintedStraggler(const Case& facts, std::string_view cause, RuleAnswer&
   finding.confidence = Confidence::likely;
   finding.ranks = odd->ranks;
   finding.headline = Headline(*odd);
-  const bool data = odd->part == PrintedLaggard::Part::data;
-  finding.evidence.push_back({odd->last->source, "",
-                              "the last such step: " + Seconds(data ? odd->last->data : odd->last->work) + " of " +
-                                  Seconds(odd->last->whole) + (data ? " went into loading data" : " of compute")});
+  finding.evidence.push_back({odd->last->source, "", LastStepWords(*odd)});
   AddFix(facts, *odd, finding);
   answer.findings.push_back(std::move(finding));
-  if (data)
+  if (odd->part == PrintedLaggard::Part::data)
     answer.open.push_back({"What does the loader wait for?",
-                           "py-spy dump of a loader's worker during a slow load, the use of the CPUs (top -H), and the "
+                           "py-spy dump of a DataLoader worker during a slow batch, CPU usage (top -H), and the "
                            "speed of the storage (iostat -x 5)"});
 }
 

@@ -329,6 +329,16 @@ static RuleAnswer JudgeDead(const Case& facts) {
                     "For uneven data use torch's Join context manager, or agree on the number of steps beforehand."};
     answer.findings.push_back(std::move(*finding));
     return answer;
+  } else if (AllLeft(facts, finding->ranks)) {
+    const bool one = finding->ranks.size() == 1;
+    finding->headline = who + (one ? "'s program" : "' programs") + " came to an end without an error, and " +
+                        (one ? "its" : "their") + " peers went on; " + WaitWords(facts);
+    finding->fix = {"Look at the last lines of " + who +
+                        ": why does it end before the others (early stopping, fewer batches, sys.exit, an error that "
+                        "is caught)?",
+                    "Let all ranks decide together when to stop: broadcast the decision of one rank, or all_reduce it."};
+    answer.findings.push_back(std::move(*finding));
+    return answer;
   } else {
     const bool dumped = facts.analyses.life.records > 0;
     if (dumped)

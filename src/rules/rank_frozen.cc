@@ -46,9 +46,9 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
       who + (one ? " is" : " are") + " most likely frozen: " + (one ? "it" : "they") +
       (records > 0 ? " wrote no flight record, printed no stack" : " printed no stack") +
       " and closed no connection before the others timed out, while " +
-      (records > 0 ? std::to_string(records) + (records == 1 ? " peer wrote one" : " peers wrote one")
+      (records > 0 ? std::to_string(records) + (records == 1 ? " peer wrote a flight record" : " peers wrote flight records")
                    : std::to_string(facts.analyses.life.stacks) +
-                         (facts.analyses.life.stacks == 1 ? " peer printed one" : " peers printed one"));
+                         (facts.analyses.life.stacks == 1 ? " peer printed its stack" : " peers printed their stacks"));
   if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
   if (records > 0)
     finding->evidence.push_back(CiteAbsence(who + " wrote no flight record; " + std::to_string(records) +
@@ -76,8 +76,8 @@ const Rule kRankFrozenRule = {
     "dump, because the "
     "recorder's threads run. Missing files may also mean that they were not collected: then no file of that rank "
     "exists at all.",
-    {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: waiting in the "
-     "kernel, not to be interrupted).",
+    {"On its host look at the process state: ps -o pid,stat,wchan -p PID (T: stopped, D: uninterruptible "
+     "sleep in the kernel).",
      "T: find out what stopped it (job suspension, debugger, cgroup freezer) and resume it: kill -CONT PID.",
      "D: look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Remove it from the "
      "pool."},

@@ -72,7 +72,7 @@ class MentionedMemory {
 };
 
 // The rule's own texts speak of both kinds of memory; of one incident only one of them matters.
-static void TellKindOfMemory(bool gpu, Finding& finding) {
+static void TellKindOfMemory(bool gpu, Finding& finding, MemoryLimit limit = MemoryLimit::not_told) {
   if (gpu) {
     finding.explanation =
         "An allocation of GPU memory failed and the framework raised an error. Ranks that still run then wait for one "
@@ -85,6 +85,12 @@ static void TellKindOfMemory(bool gpu, Finding& finding) {
       "allocation failed. Ranks that still run then wait for one that is gone.";
   finding.prevent = {"Watch memory.current against memory.max of the job's cgroup.",
                      "Keep num_workers and prefetch_factor of data loaders small."};
+  if (finding.fix.empty() && limit == MemoryLimit::host)
+    finding.fix = {
+        "The whole host ran out of memory; no limit of a cgroup was hit. Look at what grew (data loader workers, "
+        "cached datasets, pinned buffers, checkpoint copies, other jobs on the host) and lower the use, or use a host "
+        "with more.",
+        "Restart after the change; communication itself needs no fix."};
   if (finding.fix.empty())
     finding.fix = {
         "Look at what grew in host memory (data loader workers, cached datasets, pinned buffers, checkpoint copies); "
@@ -169,7 +175,7 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
                        (kill.limit == MemoryLimit::cgroup ? "memory in its cgroup" : "host memory") +
                        "; the log does not say whether it was a rank";
     finding.evidence.push_back(CiteEvent(event, "reported by the kernel"));
-    TellKindOfMemory(false, finding);
+    TellKindOfMemory(false, finding, kill.limit);
     answer.open.push_back(
         {"Which rank was this process?", "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
     answer.findings.push_back(std::move(finding));
@@ -328,7 +334,10 @@ static RuleAnswer JudgeOutOfMemory(const Case& facts) {
                                         "a peer waits in this operation"));
     finding.affected_ranks = facts.standstill.waiters;
   }
-  TellKindOfMemory(gpu && !host, finding);
+  MemoryLimit limit = MemoryLimit::not_told;
+  for (const Rank rank : finding.ranks)
+    if (const Event* killed = facts.analyses.life.Of(rank)->oom_killed) limit = killed->As<OomKill>().limit;
+  TellKindOfMemory(gpu && !host, finding, limit);
   if (during == Activity::shutdown) TellShutdown(finding);
   answer.findings.push_back(std::move(finding));
   return answer;

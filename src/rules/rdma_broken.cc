@@ -55,7 +55,7 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event, const Event* lim
              (!limit ? "probably too low" : "too low" + (LimitOf(*limit) > 0 ? ", " + SizeWords(LimitOf(*limit)) : ""));
     case RdmaFault::gpu_memory:
       if (event.As<Warning>().number == kNotSupported)
-        return "the InfiniBand adapter's driver cannot register GPU memory by DMA-BUF (operation not supported)";
+        return "the InfiniBand adapter's driver cannot register GPU memory by DMA-BUF: operation not supported";
       return "the InfiniBand adapter cannot register GPU memory: nvidia_peermem is not loaded or does not match the "
              "driver";
     case RdmaFault::protection:
@@ -201,7 +201,10 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   // "Cannot allocate memory" may also be nvidia_peermem's, the IOMMU's or the adapter's own.
   const bool guessed = fault == RdmaFault::unknown || (fault == RdmaFault::locked_memory && !limit);
   finding.confidence = guessed ? Confidence::likely : Confidence::certain;
-  finding.headline = RdmaFaultWords(fault, *lead, limit) + " (" + TellerWords(told) + ")" + RankUnknownWords(told);
+  finding.headline = RdmaFaultWords(fault, *lead, limit) +
+                     (told.ranks.empty() && told.hosts.empty() && told.rankless.empty() ? std::string()
+                                                                                        : " (" + TellerWords(told) + ")") +
+                     RankUnknownWords(told);
   finding.fix = RdmaAdvice(fault, *lead);
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.emplace_back(

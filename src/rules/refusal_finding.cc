@@ -50,20 +50,50 @@ std::string PlacesOfRanks(const std::vector<const Event*>& events, const Event& 
   return there.size() == events.size() ? " in " + place : ", " + RankWords(there) + " in " + place;
 }
 
+size_t TimesTold(std::string_view text) {
+  const size_t open = text.ends_with(" times)") ? text.rfind('(') : std::string_view::npos;
+  size_t times = 0;
+  if (open != std::string_view::npos)
+    for (size_t i = open + 1; i < text.size() && text[i] >= '0' && text[i] <= '9' && times < 1'000'000; ++i)
+      times = 10 * times + static_cast<size_t>(text[i] - '0');
+  return std::max<size_t>(times, 1);
+}
+
 std::string CommandLineWords(const Case& facts, const Event& exception, std::vector<Rank> ranks) {
-  if (exception.As<Raised>().refusal != "command-line") return "";
+  const std::string_view refusal = exception.As<Raised>().refusal;
+  if (refusal != "command-line" && refusal != "unknown-argument") return "";
   constexpr int64_t kCodeOfUsageErrors = 2;
   if (ranks.empty())
     for (const auto& [rank, life] : facts.analyses.life.ranks)
       if (life.exited && life.exited->As<ProcessEnd>().code == kCodeOfUsageErrors) ranks.push_back(rank);
-  const std::string text = MessageWords(exception.text);
-  return (ranks.empty() ? std::string("the program") : RankWords(ranks)) + " refused " +
-         (ranks.size() > 1 ? "their" : "its") + " command line" + (text.empty() ? "" : ": " + text);
+  // One output of all ranks names few of those that say so.
+  const size_t times = TimesTold(exception.text);
+  const bool more = times > std::max<size_t>(ranks.size(), 1);
+  const std::string text =
+      MessageWords(more ? exception.text.substr(0, exception.text.rfind(" (")) : exception.text);
+  return (more            ? std::to_string(times) + " processes"
+          : ranks.empty() ? std::string("the program")
+                          : RankWords(ranks)) +
+         " refused " + (more || ranks.size() > 1 ? "their" : "its") + " command line" +
+         (text.empty() ? "" : ": " + text);
 }
 
 bool IsOfOneFile(const Event& exception) {
   const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
   return refusal && refusal->of_one_file;
+}
+
+bool IsRefusedStart(const Event& exception) {
+  const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
+  return refusal && refusal->not_started;
+}
+
+std::string ReportedWords(const Event& exception, const std::string& text) {
+  constexpr std::string_view kOf = "an error of ";
+  const std::string& type = exception.As<Raised>().type;
+  if (!type.starts_with(kOf) || type == "an error of its command line") return type + (text.empty() ? "" : ": " + text);
+  const std::string name = type.substr(kOf.size());
+  return text.empty() ? type : text.starts_with(name) ? text : name + ": " + text;
 }
 
 bool IsOfTheProgram(const Event& exception) {

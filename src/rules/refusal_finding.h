@@ -17,6 +17,15 @@ bool SaysAll(const Event& exception);
 // " in main (train.py:12)", where the code of all of them is known; of others ", rank 1 in main (train.py:12)".
 std::string PlacesOfRanks(const std::vector<const Event*>& events, const Event& sample);
 
+// How often a line was told that is kept once: 3 of "... (3 times)".
+size_t TimesTold(std::string_view text);
+
+// A launcher or a scheduler refuses the job: no process of it has run.
+bool IsRefusedStart(const Event& exception);
+
+// "sbatch: error: Batch job submission failed", "mpirun: ...": who reports it, and what. A name is not said twice.
+std::string ReportedWords(const Event& exception, const std::string& text);
+
 // What is wrong with how the job was started, built or configured, where the error is a well-known one; empty: it is
 // not.
 std::string RefusalWords(const Event& exception);

@@ -165,7 +165,7 @@ ThreadStep SecondThreadStep(const Case& facts, const CallerSide& odd, const Call
   if (!thread) return {};
   const std::string cure =
       "create a group for the thread (dist.new_group) and pass it to its calls, or issue them from the main thread.";
-  return {"A second thread issues collectives beside the main thread: " + thread->place + ". " +
+  return {"A second thread issues collectives next to the main thread: " + thread->place + ". " +
               (thread->proven ? "The order of the two threads' calls differs between ranks: "
                               : "If both use the same group, the order of their calls differs between ranks: ") +
               cure,

@@ -83,7 +83,7 @@ TEST(SecondThread, WhoseCallTimedOutIsNamedFirst) {
   const Finding finding = JudgedCase(std::move(incident)).Only("communicator-shared-by-threads");
   EXPECT_TRUE(finding.ranks.empty()) << "the threads of every rank race";
   EXPECT_EQ(finding.affected_ranks.size(), 4u);
-  EXPECT_NE(finding.fix.at(0).find("beside the main thread: run (job.py:314)"), std::string::npos) << finding.fix[0];
+  EXPECT_NE(finding.fix.at(0).find("next to the main thread: run (job.py:314)"), std::string::npos) << finding.fix[0];
   EXPECT_EQ(finding.fix.at(0).find("If both"), std::string::npos) << finding.fix[0];
   for (const std::string& step : finding.fix) EXPECT_EQ(step.find("drop_last"), std::string::npos) << step;
 }

@@ -32,15 +32,16 @@ std::optional<Finding> FullSpaceFinding(const Case& facts, bool shared_memory) {
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = use.percent >= kFullDisk ? Confidence::likely : Confidence::possible;
+  if (use.percent < kFullDisk) finding.title = use.mount + " is nearly full";
   const bool grows = use.rows > 1 && use.percent - use.first_percent >= kGrowth;
   finding.headline =
       use.mount + (use.host.empty() ? "" : " on " + use.host) + " is " + std::to_string(use.percent) + " % full (" +
       use.used + " of " + use.size + (use.inodes ? " inodes)" : ")") +
-      (grows ? "; it was at " + std::to_string(use.first_percent) + " % when the list began, and fills up" : "") +
+      (grows ? "; it has grown from " + std::to_string(use.first_percent) + " % and is still filling up" : "") +
       (use.percent >= kFullDisk ? "; a process that writes there gets an error"
        : shared_memory && grows ? "; when it is full, a process that writes there gets an error or SIGBUS"
                                 : "");
-  finding.evidence.push_back(CiteEvent(*fullest, "how full it is"));
+  finding.evidence.push_back(CiteEvent(*fullest, "its usage"));
   const std::string where = use.host.empty() ? "On that host: " : "On " + use.host + ": ";
   if (!shared_memory)
     finding.fix = {where + (use.inodes ? "du --inodes -x --max-depth=1 " : "du -xh --max-depth=1 ") + use.mount +

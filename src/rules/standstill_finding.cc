@@ -19,7 +19,9 @@ void CiteLastOwnCall(const Case& facts, const Standstill& still, Finding& findin
         const Call& last = member.At(member.calls.size() - 1);
         finding.evidence.push_back(
             CiteCall(facts.incident, *member.stream, last,
-                     "the last collective " + RankWords({still.rank}) + " issued on " +
+                     (still.kind == StandstillKind::gpu && last.state == CallState::completed
+                          ? "the last collective that the GPU of " + RankWords({still.rank}) + " finished on "
+                          : "the last collective " + RankWords({still.rank}) + " issued on ") +
                          (still.root->group == facts.standstill.group
                               ? "this group"
                               : facts.incident.groups[static_cast<uint32_t>(still.root->group)].Label())));

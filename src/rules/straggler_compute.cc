@@ -67,14 +67,14 @@ static void TellThrottled(const Case& facts, RuleAnswer& answer) {
   char clock[96];
   std::snprintf(clock, sizeof clock, "%.0f MHz where the others run at %.0f MHz or more", state.mhz, usual);
   char heat[32] = "";
-  if (state.celsius > 0) std::snprintf(heat, sizeof heat, " at %.0f °C", state.celsius);
+  if (state.celsius > 0) std::snprintf(heat, sizeof heat, ", %.0f °C", state.celsius);
   Finding finding;
   finding.cause = "straggler-compute";
   finding.status = Status::slow;
   finding.severity = Severity::warning;
   finding.confidence = FindSlowingSteps(facts.incident) ? Confidence::likely : Confidence::possible;
-  finding.headline = (one ? "GPU " : "GPUs ") + gpus + (one ? " is slowed down by " : " are slowed down by ") +
-                     std::string(state.slowed_by) + heat + ": " + clock + "; all ranks of a job wait for " +
+  finding.headline = (one ? "GPU " : "GPUs ") + gpus + (one ? " is throttled (" : " are throttled (") +
+                     std::string(state.slowed_by) + heat + "): " + clock + "; all ranks of a job wait for " +
                      (one ? "it" : "them") + " in every step";
   for (const Event* event : slowed)
     if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the clock of this GPU"));
@@ -117,7 +117,7 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   }
   const bool one = hot.size() == 1;
   char heat[160];
-  std::snprintf(heat, sizeof heat, "%s %.0f °C, near which GPUs lower their clock", one ? " is at" : " are at up to",
+  std::snprintf(heat, sizeof heat, "%s %.0f °C, close to where GPUs throttle", one ? " is at" : " are at up to",
                 most);
   char power[120] = "";
   if (less)
@@ -135,7 +135,7 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   finding.fix = {
       "Look whether its clock is held down: nvidia-smi -q -d PERFORMANCE,CLOCK,TEMPERATURE shows the reasons and the "
       "temperature at which this model slows down.",
-      "Check the cooling of that host (fans, airflow, inlet temperature); run the job without that GPU until then."};
+      "Check the cooling of that host (fans, airflow, inlet temperature); run the job without that GPU until it stays cool."};
   answer.findings.push_back(std::move(finding));
 }
 

@@ -85,7 +85,7 @@ bool WaitsTooLong(const SourceAnalysis& source) {
 
 static std::vector<std::string> LateRankSteps() {
   return {
-      "Share this work out among all ranks, or do it outside of the job: what one rank does alone makes all others "
+      "Split this work across all ranks, or do it outside the job: what one rank does alone makes all others "
       "wait.",
       "Or raise the limit for it: init_process_group(timeout=...), ddp_timeout of Transformers, or a group with a "
       "timeout of its own for the wait (new_group(timeout=...), monitored_barrier)."};

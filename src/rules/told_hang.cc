@@ -21,7 +21,7 @@
 namespace tacet {
 namespace {
 
-// "; the last line of progress is of step 200": where it stood, for what it is worth. A step in the sentence that tells
+// "; the last progress line is for step 200": where it stood, for what it is worth. A step in the sentence that tells
 // the hang is none.
 std::string LastStepWords(const Incident& incident, const Event& told) {
   const Event* last = nullptr;
@@ -31,8 +31,22 @@ std::string LastStepWords(const Incident& incident, const Event& told) {
       last = &event;
   if (!last) return "";
   const auto& progress = last->As<Progress>();
-  return "; the last line of progress is of " + std::string(progress.of_epoch ? "epoch " : "step ") +
+  return "; the last progress line is for " + std::string(progress.of_epoch ? "epoch " : "step ") +
          std::to_string(progress.step);
+}
+
+// "; process 51877 exited without an error, and the others may wait for it": of several one came to its end.
+std::string FinishedWords(const Incident& incident) {
+  const Event* finished = nullptr;
+  for (const Event& event : incident.events) {
+    const bool one = event.kind == EventKind::process_finished && !event.As<ProcessFinish>().of_job &&
+                     (event.pid > 0 || event.rank.known()) && !event.Means(Meaning::in_prose);
+    if (one && finished) return "";
+    if (one) finished = &event;
+  }
+  if (!finished) return "";
+  return "; " + (finished->rank.known() ? RankWords({finished->rank}) : "process " + std::to_string(finished->pid)) +
+         " exited without an error, and the others may wait for it";
 }
 
 // NCCL has chosen its network, and no communicator is ready.
@@ -177,8 +191,8 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
       (!where.empty() ? where
        : EndsInSetup(facts)
            ? std::string("the log ends during NCCL's setup, and does not show which rank is responsible")
-           : std::string("no line of a log shows ") + (TellsPlace(place) ? "" : "where, or ") +
-                 "which rank is responsible" + LastStepWords(facts.incident, told));
+           : std::string("no log line shows ") + (TellsPlace(place) ? "" : "where, or ") + "which rank caused it" + LastStepWords(facts.incident, told) +
+                 FinishedWords(facts.incident));
   if (!calls.number.empty())
     diagnosis.open = {{"Which rank makes the others wait?",
                        "the NCCL logs of the other ranks from the same time: a rank that has not issued " +

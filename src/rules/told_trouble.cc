@@ -19,7 +19,7 @@ constexpr size_t kMostOfNote = 2;  // lines of a note that are cited with it
 // Between two pauses nothing is slow: what happens at each of them is looked for.
 std::vector<std::string> StepsOfPauses(const ToldPlace& told) {
   const std::string every = std::to_string(told.every) + " " + told.steps;
-  return {"Look for what the program does once in " + every +
+  return {"Look for what the program does once every " + every +
               ": logging, evaluation, a checkpoint, gradient accumulation, the prefetching of the data loader.",
           "Record at least " + std::to_string(told.every + 1) +
               " steps in a row on all ranks with torch.profiler, so that a pause is among them, and read the traces "
@@ -94,7 +94,7 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
     diagnosis.headline = "there is no log here; the text says that the job is slow";
   else
     diagnosis.headline +=
-        pauses.every > 0 ? "; the text around the log says that the job pauses once in " +
+        pauses.every > 0 ? "; the text around the log says that the job pauses once every " +
                                std::to_string(pauses.every) + " " + pauses.steps
         : slow ? std::string("; the text around the log says that the job is slow")
                : std::string(

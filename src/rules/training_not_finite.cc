@@ -74,7 +74,11 @@ Finding ValueFinding(const NonFiniteTraining& found) {
                                         : Confidence::possible;
   const std::string word = value.word == "nan" ? "NaN" : value.word;
   const bool lasts = found.processes <= 1 && value.run > 1 && value.run < value.lines && value.run_step >= 0;
-  finding.headline = "The " + name + (lasts ? " has been " : " is ") + word;
+  const bool of_program = name != "loss" && name != "gradient norm" && name.find(' ') == std::string::npos;
+  const bool told_apart = of_program && std::any_of(name.begin(), name.end(), [](char c) {
+    return c == '_' || (c >= 'A' && c <= 'Z');
+  });
+  finding.headline = (told_apart ? name : (of_program ? "The value of " : "The ") + name) + (lasts ? " has been " : " is ") + word;
   if (found.processes > 1) {
     // The norm is one number for all ranks: whichever had it first, all print it.
     finding.confidence = Confidence::possible;
@@ -203,7 +207,7 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::warning;
   finding.confidence = Confidence::possible;
   finding.headline =
-      "The text around the log says that the loss or the gradients are NaN or infinite; no line of a log shows since "
+      "The text around the log says that the loss or the gradients are NaN or infinite; no log line shows since "
       "when, or on which rank";
   // One value that is not finite proves nothing by itself; here it shows since when.
   for (const TrainingRecord& record : facts.incident.training)

@@ -174,16 +174,11 @@ std::string TrainingFigures(const Incident& incident) {
   if (record.scale.drops > 0) say(ScaleFellWords(record.scale));
   for (const TrainingValue* value : {&record.loss, &record.gradient})
     if (const std::string lost = LostAtTheEndWords(*value, value == &record.loss); !lost.empty()) say(lost);
-  // A NaN that finite values follow is a question that readers have.
-  for (const auto& [value, name] : {std::pair{&record.loss, "loss"}, std::pair{&record.gradient, "gradient norm"}})
-    if (value->finite_since > 0)
-      say((value == &record.gradient
-               ? "A first " + NonFiniteWord(*value) +
-                     " gradient norm is normal while mixed precision searches for its scale; the last " +
-                     (value->finite_since == 1 ? "one is" : std::to_string(value->finite_since) + " are") + " finite."
-               : "The " + std::string(name) + " was not finite at first (" + NonFiniteWord(*value) +
-                     ") and is finite in the last " +
-                     (value->finite_since == 1 ? "line" : std::to_string(value->finite_since) + " lines") + "."));
+  // A NaN that finite values follow is a question that readers have; that of a loss stands among the passed troubles.
+  if (const TrainingValue& gradient = record.gradient; gradient.finite_since > 0)
+    say("A first " + NonFiniteWord(gradient) +
+        " gradient norm is normal while mixed precision searches for its scale; the last " +
+        (gradient.finite_since == 1 ? "one is" : std::to_string(gradient.finite_since) + " are") + " finite.");
   return words;
 }
 

@@ -2,6 +2,7 @@
 #include "rules/unread_error.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "rules/message_words.h"
@@ -9,17 +10,46 @@
 
 namespace tacet {
 
-// The job made progress behind the line: whatever it is, it was survived.
+// The job made progress behind the line: whatever it is, it was survived. An end alone shows nothing: a job may say that
+// it is done after it failed to save.
 static bool WentOnAfter(const Incident& incident, const Event& error) {
-  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-    return event.kind == EventKind::progress && event.source.file == error.source.file &&
-           event.source.line > error.source.line;
-  });
+  const auto is_behind = [&](const SourceRef& source) {
+    return source.file == error.source.file && source.line > error.source.line;
+  };
+  return std::any_of(incident.events.begin(), incident.events.end(),
+                     [&](const Event& event) {
+                       if (event.kind != EventKind::progress) return false;
+                       // The same rank may print its steps into another file.
+                       const bool later = event.rank.known() && event.rank == error.rank && event.wall_ns != kNoTime &&
+                                          error.wall_ns != kNoTime && event.wall_ns > error.wall_ns;
+                       return is_behind(event.source) || later;
+                     });
+}
+
+// The same words, with other numbers and names of files.
+static bool IsAlike(std::string_view a, std::string_view b) {
+  const auto next = [](std::string_view text, size_t at) {
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+    return at;
+  };
+  size_t i = next(a, 0), j = next(b, 0);
+  while (i < a.size() && j < b.size() && a[i] == b[j]) i = next(a, i + 1), j = next(b, j + 1);
+  return i == a.size() && j == b.size();
+}
+
+// What the job survived once in these words, it survives again.
+static bool IsSurvived(const Incident& incident, const Event& error) {
+  return WentOnAfter(incident, error) ||
+         std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+           return &event != &error && event.kind == EventKind::unread_error &&
+                  event.source.file == error.source.file && event.source.line < error.source.line &&
+                  IsAlike(event.text, error.text) && WentOnAfter(incident, event);
+         });
 }
 
 const Event* UnreadErrorBefore(const Incident& incident, const Event* end) {
   for (const Event& event : incident.events) {
-    if (event.kind != EventKind::unread_error || WentOnAfter(incident, event)) continue;
+    if (event.kind != EventKind::unread_error || IsSurvived(incident, event)) continue;
     if (end && event.Means(Meaning::consequence)) continue;
     if (end && event.source.file == end->source.file && event.source.line > end->source.line) continue;
     return &event;

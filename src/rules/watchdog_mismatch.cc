@@ -224,7 +224,7 @@ void JudgeWatchdogThreads(const Case& facts, std::string_view cause, RuleAnswer&
     finding.headline = "two threads issue collectives on one group, and their order differs between ranks: at #" +
                        std::to_string(difference.odd->seq) + " " + WaitWords(difference.odd_ranks) + " " +
                        words(*difference.odd) + ", " + WaitWords(difference.usual_ranks) + " " +
-                       words(*difference.usual) + "; one of the two calls is made by a thread beside the main one, " +
+                       words(*difference.usual) + "; one of the two calls comes from a second thread, started in " +
                        step.place;
     finding.fix = {std::move(step.words), "A lock is not enough: the order must be the same on all ranks."};
     answer.findings.push_back(std::move(finding));

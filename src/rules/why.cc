@@ -70,8 +70,9 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
         return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
       if (end.kind == JobEnding::hung && end.told) return by("a rank waited until it timed out");
-      return CiteAbsence(
-          "operations did not finish: they timed out, or were in flight for far longer than those before them");
+      if (const Event* timeout = facts.analyses.outcome.first_timeout)
+        return CiteEvent(*timeout, "an operation did not finish before its timeout");
+      return CiteAbsence("operations did not finish, and were in flight for far longer than those before them");
     case Status::crash:
       if (diagnosis.cause == "killed-by-scheduler") return by("the job was ended from outside before it was done");
       return by(end.told && end.told->kind == EventKind::nccl_warning ? "a process reports an error that ends the job"
@@ -125,6 +126,17 @@ std::string WhyItLost(const Finding& first, const Finding& rival) {
   return "as certain as the verdict: it is unknown which came first";
 }
 
+// A kernel log that is not here excludes nothing.
+std::string UnseenWords(const Incident& incident, std::string_view needs) {
+  const auto& files = incident.files;
+  const bool kernel = std::any_of(files.begin(), files.end(), [](const InputFile& file) {
+    return file.format.find("kernel_log") != std::string::npos;
+  });
+  const bool lacks = !kernel && needs.find("kernel log") != std::string_view::npos;
+  return (lacks ? "not fully checked, since no kernel log is here; it would show in " : "it would show in ") +
+         std::string(needs);
+}
+
 // Causes that would explain the verdict if anything showed them.
 void AddUnseenRivals(const Case& facts, const Diagnosis& diagnosis, Why& why) {
   if (diagnosis.cause.empty()) return;
@@ -146,7 +158,7 @@ void AddUnseenRivals(const Case& facts, const Diagnosis& diagnosis, Why& why) {
     if ((!calls && line.cause.starts_with("collective-")) || !known.insert(line.cause).second) continue;
     const Rule* rule = FindRule(line.cause);
     why.rivals.push_back(
-        {std::string(line.cause), {}, false, "it would show in " + std::string(rule ? rule->needs : "")});
+        {std::string(line.cause), {}, false, UnseenWords(facts.incident, rule ? rule->needs : std::string_view())});
   }
 }
 

@@ -46,7 +46,9 @@ std::string GoneWords(const std::vector<Rank>& ranks) {
 }
 
 std::string OperationWords(const Incident& incident, const Call& call) {
-  std::string text(Name(call.kind));
+  // PyTorch records a batch of sends and receives as one operation.
+  const bool batch = call.kind == OpKind::coalesced && call.has(kPointToPoint);
+  std::string text(batch ? "batch_isend_irecv" : Name(call.kind));
   text += " #" + std::to_string(call.seq);
   if (call.group != GroupIndex::none) text += " on " + incident.groups[static_cast<uint32_t>(call.group)].Label();
   return text;
@@ -75,6 +77,15 @@ std::string DurationWords(int64_t ns) {
     std::snprintf(text, sizeof text, "%.0f s", seconds);
   else
     std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
+  return text;
+}
+
+std::string MeasuredWords(int64_t ns) {
+  constexpr int64_t kSecond = 1'000'000'000, kLast = 120 * kSecond;
+  if (ns < kSecond || ns >= kLast) return DurationWords(ns);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f s", ns < 10 * kSecond ? 2 : ns < 100 * kSecond ? 1 : 0,
+                static_cast<double>(ns) / 1e9);
   return text;
 }
 
@@ -190,6 +201,8 @@ EvidenceItem CiteAbsence(std::string says) {
 }
 
 std::string Capitalised(std::string sentence) {
+  // Names are written as they are: "all_gather reaches ...".
+  if (sentence.find('_') < sentence.find(' ')) return sentence;
   if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z')
     sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
   return sentence;

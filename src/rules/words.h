@@ -20,6 +20,8 @@ std::string OperationWords(const Incident& incident, const Call& call);
 std::string ShapeWords(const Call& call);
 // "1.5 s", "10 min".
 std::string DurationWords(int64_t ns);
+// "1.23 s", "565 ms": of a time that is compared with another one, with three digits.
+std::string MeasuredWords(int64_t ns);
 
 // Advice that can be typed: of one rank whose process is known, "on its host ... -p PID" becomes "on node-7 ... -p
 // 4711"; of several ranks "on node-7", or "on their hosts".

@@ -199,7 +199,7 @@ class Reading(Scratch):
         ran = run(case)
         self.assertEqual(ran.returncode, 1, ran.stderr)
         first = " ".join(ran.stdout.split())
-        self.assertTrue(first.startswith("wrong-results: reduce_scatter, 4 ranks, float32 gives wrong results at 256 KiB and 1 MiB; "
+        self.assertTrue(first.startswith("wrong-results: reduce_scatter (4 ranks, float32) gives wrong results at 256 KiB and 1 MiB; "
                                          "its bandwidth means nothing"), first[:300])
         found = report(case)
         self.assertEqual([one["cause"] for one in found["findings"]], ["wrong-results"])

@@ -130,7 +130,7 @@ class Sentences(unittest.TestCase):
         self.never_says("wild/exam/07_megatron_pp_recv.log", "compare the order", "in others")
 
     def test_a_gpu_that_heat_slows_down_is_named(self):
-        self.says("wild/exam/33_thermal_slow", "GPU 5 is slowed down by a hardware thermal slowdown at 88 \u00b0C: 855 MHz")
+        self.says("wild/exam/33_thermal_slow", "GPU 5 is throttled (a hardware thermal slowdown, 88 \u00b0C): 855 MHz")
         self.never_says("wild/numbers/all_gpus_alike", "slowed down")
 
     def test_a_stop_of_all_ranks_names_none(self):
@@ -144,13 +144,13 @@ class Sentences(unittest.TestCase):
         self.says("users/recorded/badflag_output", "Ranks 0 and 1 refused their command line: unrecognized arguments:",
                   "Correct the arguments in the launch command")
         self.never_says("users/recorded/badflag_output", "Which rank was it", "traceback", "data shard")
-        self.says("wild/setup/click_unknown_option.txt", "refused its command line: No such option: --warmup-step")
+        self.says("wild/setup/click_unknown_option.txt", "2 processes refused their command line: No such option: --warmup-step")
         self.says("wild/setup/absl_unknown_flag.txt", "The program refused its command line: Unknown command line flag 'num_steps'")
         self.says("wild/setup/torchrun_without_script.txt", "refused its command line: torchrun: error: the following arguments")
 
     def test_the_frame_in_the_users_own_code_is_named(self):
         self.says("wild/last_lines/shape_error_before_summary.txt", "RuntimeError in forward (patch.py:61)",
-                  "Fix the error in forward (patch.py:61), the last frame in the program's own code")
+                  "The error is raised in forward (patch.py:61), the last frame in the program's own code")
 
     def test_advice_fits_the_component_and_the_library(self):
         self.says("wild/old_nccl/n212_nvlink_error.txt", "nvidia-smi nvlink -e", "Restart the job without sx2")
@@ -266,7 +266,7 @@ class Sentences(unittest.TestCase):
 
     def test_a_failed_test_of_dcgm_names_the_gpu(self):
         path = "wild/infrastructure/dcgm_diag_memory_fail.txt"
-        self.says(path, "GPU 6 failed the tests Page Retirement/Row Remap and GPU Memory of dcgmi diag", "gpu-fault",
+        self.says(path, "GPU 6 failed the Page Retirement/Row Remap and GPU Memory tests of dcgmi diag", "gpu-fault",
                   "nvidia-smi --gpu-reset -i 6")
         self.never_says(path, "Did the job finish?", "that Tacet does not know")
         self.says("wild/infrastructure/ok_dcgm_diag_passes.txt", "NO FAULT FOUND",

@@ -79,7 +79,8 @@ BandwidthFault BelowModel(const BandwidthView& view, const ModelCheck& check) {
     if (lower_half && (!at || point.Share() > at->Share())) at = &point;
     if (!best || point.Share() > best->Share()) best = &point;
   }
-  fault.headline = SweepWords(sweep) + " reaches " + Percent(at ? at->Share() : check.share) +
+  if (at) fault.bytes = at->bytes;
+  fault.headline = SweepSubject(sweep) + " reaches " + Percent(at ? at->Share() : check.share) +
                    " of the bus bandwidth that NCCL's model predicts for the graph in its log";
   if (at)
     fault.headline += " (" + Rate(at->measured_gbs) + " instead of " + Rate(at->predicted_gbs) + " at " +
@@ -93,7 +94,7 @@ BandwidthFault BelowModel(const BandwidthView& view, const ModelCheck& check) {
     fault.source = point.source;
     fault.excerpt = BenchmarkSizeWords(point.bytes) + ": " + Time(point.time_us) + ", " + Rate(point.bus_gbs);
   }
-  fault.says = "a size that stands for the large ones of the sweep";
+  fault.says = "a typical large size";
   fault.severity = 1 - check.share;
   return fault;
 }
@@ -160,7 +161,7 @@ BandwidthFault WrongResults(const Sweep& sweep) {
     }
     if (run->failed_checks > 0 && sizes.empty()) fault.source = run->summary;
   }
-  fault.headline = SweepWords(sweep) + " gives wrong results" + (sizes.empty() ? "" : " at " + WrongSizes(sizes)) +
+  fault.headline = SweepSubject(sweep) + " gives wrong results" + (sizes.empty() ? "" : " at " + WrongSizes(sizes)) +
                    "; its bandwidth means nothing until that is fixed (tacet explain wrong-results)";
   fault.excerpt = sizes.empty() ? "Out of bounds values" : BenchmarkSizeWords(*sizes.begin());
   fault.says = "the benchmark checked its results and found wrong ones";

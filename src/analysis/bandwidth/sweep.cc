@@ -269,4 +269,10 @@ std::string SweepWords(const Sweep& sweep) {
   return out;
 }
 
+std::string SweepSubject(const Sweep& sweep) {
+  const std::string words = SweepWords(sweep);
+  const size_t comma = words.find(", ");
+  return comma == std::string::npos ? words : words.substr(0, comma) + " (" + words.substr(comma + 2) + ")";
+}
+
 }  // namespace tacet

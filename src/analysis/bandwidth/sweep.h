@@ -74,6 +74,8 @@ std::vector<Sweep> CollectSweeps(const std::vector<const Incident*>& incidents);
 
 // "all_reduce, 16 ranks on 2 nodes, float32, Ring LL128".
 std::string SweepWords(const Sweep& sweep);
+// "all_gather (4 ranks, float32)", as the subject of a sentence.
+std::string SweepSubject(const Sweep& sweep);
 // Bus over algorithm bandwidth; 0 where the operation or the ranks are not known.
 double BusFactorOf(const std::string& operation, int32_t ranks);
 

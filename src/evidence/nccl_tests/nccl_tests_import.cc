@@ -200,11 +200,11 @@ void AddRemarks(const BenchmarkRun& run, Fragment& out) {
              run.source, "keep the command line in the output, or name the file after the operation");
   else if (run.operation_assumed)
     out.Note(DiagnosticSeverity::note, "operation-assumed",
-             "taken for " + run.operation + " because of " + std::string(run.operation_clue), run.source);
+             "treated as " + run.operation + ", judging by " + std::string(run.operation_clue), run.source);
   if (run.ranks_assumed)
     out.Note(DiagnosticSeverity::note, "ranks-assumed",
-             "taken for a run of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") +
-                 " because of " + std::string(run.ranks_clue),
+             "treated as a run of " + std::to_string(run.ranks) + (run.ranks == 1 ? " rank" : " ranks") +
+                 ", judging by " + std::string(run.ranks_clue),
              run.source);
   if (run.average_too_low)
     out.Note(DiagnosticSeverity::warning, "bandwidth-below-minimum",

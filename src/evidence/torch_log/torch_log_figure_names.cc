@@ -162,8 +162,11 @@ bool IsRank(const NameWords& words) {
 void ReadTime(const NameWords& words, FigureName& found) {
   if (words.count == 0) return;
   for (const std::string& word : words) {
-    if (word == "ms" || word == "msec" || word.starts_with("millis")) found.seconds = 1e-3, found.has_unit = true;
-    if (word == "us" || word == "usec" || word.starts_with("micros")) found.seconds = 1e-6, found.has_unit = true;
+    // Not "microstep", of gradient accumulation.
+    if (word == "ms" || word == "msec" || word == "millis" || word.starts_with("millisec"))
+      found.seconds = 1e-3, found.has_unit = true;
+    if (word == "us" || word == "usec" || word == "micros" || word.starts_with("microsec"))
+      found.seconds = 1e-6, found.has_unit = true;
     if (word == "s" || word == "sec" || word == "secs" || word == "seconds") found.has_unit = true;
   }
   found.timed = found.has_unit || words.HasAny({"time", "timing", "latency", "took", "duration", "elapsed", "dt"});
@@ -205,7 +208,8 @@ FigureName MeaningOf(std::string_view name) {
   if (words.HasAny({"num"}) && words.HasAny({"updates"})) return found.kind = FigureKind::step, found;
   found.counted = counted;
   if (IsOfNoStep(words) || words.HasAny({"save", "log", "total", "micro*", "n"})) {
-    const bool of_part = found.timed && found.kind != FigureKind::other && !IsOfNoStep(words);
+    // DeepSpeed's "fwd_microstep" is a time, without a word that says so.
+    const bool of_part = (found.timed || (found.plain && words.HasAny({"microstep"}))) && found.kind != FigureKind::other && !IsOfNoStep(words);
     if (!of_part && !(found.sums && found.kind == FigureKind::whole && !IsOfNoStep(words)) &&
         !words.HasAny({"loss", "losses"}))
       return found.kind = FigureKind::setting, found;
