@@ -19,7 +19,11 @@ build: ## build/tacet and the plugin, optimised
 	@cmake --preset release -DTACET_TESTS=OFF >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
-demo: build ## diagnose a recorded hang and write its page, and that of a slow job
+# The plugin and the rest that `make build` makes are not needed for it.
+demo: ## diagnose a recorded hang and write its page, and that of a slow job
+	@scripts/bootstrap.sh build
+	@cmake --preset release -DTACET_TESTS=OFF >/dev/null
+	@cmake --build --preset release -j $(JOBS) -- tacet
 	@echo; echo '$$ tacet diagnose $(DEMO)'; echo
 	@build/tacet diagnose $(DEMO) || test $$? -eq 1
 	@build/tacet diagnose --format html -o build/demo.html $(DEMO) || test $$? -eq 1
