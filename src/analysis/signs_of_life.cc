@@ -2,6 +2,7 @@
 #include "analysis/signs_of_life.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/group_calls.h"
 #include "analysis/overdue.h"
@@ -59,8 +60,9 @@ bool IsFirstHandEnd(const Event& event) {
 bool IsBefore(const Event& a, const Event& b) { return OrderOf(a, b) == TimeOrder::before; }
 
 bool CameBefore(const Event& a, const Event& b) {
+  if (const TimeOrder order = OrderOf(a, b); order != TimeOrder::unordered) return order == TimeOrder::before;
   // Launchers list the ends of one moment by rank: where both have a time, the order of lines adds nothing.
-  if (a.wall_ns != kNoTime && b.wall_ns != kNoTime) return IsBefore(a, b);
+  if (a.wall_ns != kNoTime && b.wall_ns != kNoTime) return false;
   return a.source.file == b.source.file && a.source.line < b.source.line;
 }
 

@@ -188,7 +188,7 @@ struct Event {
   uint64_t comm = 0;  // commId, or the communicator's address where no id is printed
   GroupRank group_rank, peer_group_rank;
   Rank peer;
-  int32_t clock_s = -1;  // the time where its year is not written: it orders lines of one file, and no more
+  int32_t clock_s = -1;  // the time where its year is not written: month * 100 + day in days, and the second of the day
   std::string group_name;
   std::string group_description;
   std::string text;         // the message; capped, see kMaxText

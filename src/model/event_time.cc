@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/event_time.h"
 
+#include "model/event_witness.h"
+
 namespace tacet {
 namespace {
 
@@ -17,9 +19,12 @@ TimeSpan TimeOf(const Event& event) {
 
 TimeOrder OrderOf(const Event& a, const Event& b) {
   const TimeSpan first = TimeOf(a), second = TimeOf(b);
-  // Without a year: month, day and second of two lines of one file.
+  // Without a year: month, day and second of two lines of one file, or of two outputs of the job; the kernel's lines
+  // may be of another zone.
   const bool clocked = !first.known() && !second.known() && a.clock_s >= 0 && b.clock_s >= 0;
-  if (clocked && a.source.file == b.source.file && a.clock_s != b.clock_s)
+  const bool comparable =
+      a.source.file == b.source.file || (WitnessOf(a) != Witness::kernel && WitnessOf(b) != Witness::kernel);
+  if (clocked && comparable && a.clock_s != b.clock_s)
     return a.clock_s < b.clock_s ? TimeOrder::before : TimeOrder::after;
   if (!first.known() || !second.known()) return TimeOrder::unordered;
   if (first.latest_ns < second.earliest_ns) return TimeOrder::before;

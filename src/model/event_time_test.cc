@@ -36,5 +36,23 @@ TEST(EventTime, WithoutATimeThereIsNoOrder) {
   EXPECT_EQ(OrderOf(At(kNoon), At(kNoTime)), TimeOrder::unordered);
 }
 
+Event Clocked(uint32_t file, int32_t clock_s, EventKind kind = EventKind::watchdog_timeout) {
+  Event event;
+  event.kind = kind;
+  event.source.file = FileId{file};
+  event.clock_s = clock_s;
+  return event;
+}
+
+// [E1119 00:29:22.544291007 ...]: a month, a day and a time, and no year. The fraction is of another clock.
+TEST(EventTime, TimesWithoutAYearOrderTheOutputsOfAJob) {
+  EXPECT_EQ(OrderOf(Clocked(0, 100), Clocked(1, 101)), TimeOrder::before);
+  EXPECT_EQ(OrderOf(Clocked(1, 102), Clocked(0, 101)), TimeOrder::after);
+  EXPECT_EQ(OrderOf(Clocked(0, 100), Clocked(1, 100)), TimeOrder::unordered);
+  EXPECT_EQ(OrderOf(Clocked(0, 100, EventKind::oom_kill), Clocked(1, 101)), TimeOrder::unordered)
+      << "the kernel's log may be of another zone";
+  EXPECT_EQ(OrderOf(Clocked(1, 100, EventKind::oom_kill), Clocked(1, 101)), TimeOrder::before) << "of one file";
+}
+
 }  // namespace
 }  // namespace tacet
