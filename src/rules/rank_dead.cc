@@ -7,6 +7,7 @@
 #include "model/nccl_warnings.h"
 #include "rules/collapse_finding.h"
 #include "rules/common_end.h"
+#include "rules/early_leaver_finding.h"
 #include "rules/end_advice.h"
 #include "rules/first_end.h"
 #include "rules/loader_worker_finding.h"
@@ -288,6 +289,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
   if (!answer.findings.empty()) return answer;
   auto finding = StandstillFinding(facts, StandstillKind::dead, "rank-dead");
   if (!finding) {
+    if (auto left = FindingOfEarlyLeavers(facts)) return answer.findings.push_back(std::move(*left)), answer;
     JudgeVanished(facts, answer);
     if (answer.findings.empty()) JudgeUnknownEnd(facts, answer);
     if (answer.findings.empty()) JudgeCollapse(facts, answer);
@@ -333,10 +335,11 @@ static RuleAnswer JudgeDead(const Case& facts) {
     const bool one = finding->ranks.size() == 1;
     finding->headline = who + (one ? "'s program" : "' programs") + " came to an end without an error, and " +
                         (one ? "its" : "their") + " peers went on; " + WaitWords(facts);
-    finding->fix = {"Look at the last lines of " + who +
-                        ": why does it end before the others (early stopping, fewer batches, sys.exit, an error that "
-                        "is caught)?",
-                    "Let all ranks decide together when to stop: broadcast the decision of one rank, or all_reduce it."};
+    finding->fix = {
+        "Look at the last lines of " + who +
+            ": why does it end before the others (early stopping, fewer batches, sys.exit, an error that "
+            "is caught)?",
+        "Let all ranks decide together when to stop: broadcast the decision of one rank, or all_reduce it."};
     answer.findings.push_back(std::move(*finding));
     return answer;
   } else {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/early_leaver.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/testing/job_sketch.h"
+
+namespace tacet {
+namespace {
+
+constexpr int64_t kNoon = 43'200 * kSecondNs;
+
+struct Told {
+  explicit Told(JobSketch& job)
+      : incident(job.Finish()),
+        life(ReadSignsOfLife(incident)),
+        outcome(ReadOutcome(incident, life)),
+        found(FindEarlyLeavers(life, outcome)) {}
+  Incident incident;
+  SignsOfLife life;
+  Outcome outcome;
+  EarlyLeavers found;
+};
+
+void At(JobSketch& job, int32_t rank, EventKind kind, int64_t seconds) {
+  job.Say(rank, kind).wall_ns = kNoon + seconds * kSecondNs;
+}
+
+TEST(EarlyLeaver, OneProgramEndsWhileTheOthersWait) {
+  JobSketch job(3);
+  At(job, 1, EventKind::program_left, 10);
+  At(job, 0, EventKind::watchdog_timeout, 20);
+  At(job, 2, EventKind::connection_lost, 12);
+  const Told told(job);
+  ASSERT_TRUE(told.found);
+  EXPECT_EQ(told.found.ranks, std::vector{Rank{1}});
+  EXPECT_EQ(told.found.waiters, (std::vector{Rank{0}, Rank{2}}));
+}
+
+TEST(EarlyLeaver, EndsThatAreNoneOfThese) {
+  {
+    JobSketch job(3);  // the usual end of a job
+    for (int32_t rank = 0; rank < 3; ++rank) At(job, rank, EventKind::program_left, 10 + rank);
+    EXPECT_FALSE(Told(job).found) << "all end, nobody waits";
+  }
+  {
+    JobSketch job(3);
+    At(job, 0, EventKind::watchdog_timeout, 20);
+    At(job, 2, EventKind::watchdog_timeout, 20);
+    At(job, 1, EventKind::program_left, 30);
+    EXPECT_FALSE(Told(job).found) << "it ended when the others had given up";
+  }
+  {
+    JobSketch job(3);
+    Event& raised = job.Say(1, EventKind::exception);
+    raised.wall_ns = kNoon;
+    raised.Make<Raised>().type = "KeyError";
+    At(job, 1, EventKind::program_left, 1);
+    At(job, 0, EventKind::watchdog_timeout, 20);
+    EXPECT_FALSE(Told(job).found) << "its error is the reason";
+  }
+  {
+    JobSketch job(3);
+    At(job, 1, EventKind::program_left, 10);
+    At(job, 2, EventKind::program_left, 10);
+    At(job, 0, EventKind::connection_lost, 12);
+    EXPECT_FALSE(Told(job).found) << "most have ended: the other one is late";
+  }
+}
+
+}  // namespace
+}  // namespace tacet
