@@ -17,6 +17,10 @@ struct TrainingValue {
   int64_t run_step = -1;     // the step of the first of the run; -1: not told
   int64_t finite_step = -1;  // the last step with a number before the run
   double first = 0, last = 0;  // the first and the last number, where lines > run
+  double least = 0, most = 0;  // of all numbers
+  int64_t far = 0;             // lines on end, up to the last, that are ten times the least and more
+  int64_t far_step = -1;       // the step of the first of them
+  SourceRef far_source;
   SourceRef run_source;        // the first line of the run
   std::string word;            // of the run, as written: "nan", "-inf"
   int64_t reports = 0;         // of the run: lines that say no more than this ("grad_norm is not finite: nan")

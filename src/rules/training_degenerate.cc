@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/runaway_loss.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -22,6 +23,39 @@ std::string ZeroWords(const OddValue& zero) {
 std::string RepeatWords(const OddValue& same) {
   return "the gradient norm is " + same.word + " in " + (same.lines == 2 ? "two" : std::to_string(same.lines)) +
          " reports in a row, equal in all digits";
+}
+
+std::string Number(double value) {
+  char digits[48];
+  std::snprintf(digits, sizeof digits, "%.4g", value);
+  return digits;
+}
+
+void JudgeRunawayLoss(const Case& facts, RuleAnswer& answer) {
+  const auto found = FindRunawayLoss(facts.incident);
+  if (!found) return;
+  const FigureSeries& series = *found->series;
+  const TrainingValue& value = series.value;
+  Finding finding;
+  finding.cause = "training-degenerate";
+  finding.status = Status::corrupt;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::likely;
+  finding.headline = "training diverges: " + series.name + " was " + Number(value.least) + " at its lowest, is " +
+                     Number(value.last) + " in the last line, and has not fallen since" +
+                     (found->ranks > 1 ? " (" + std::to_string(found->ranks) + " ranks)" : "");
+  finding.evidence.push_back({value.far_source, "", "from here on it is ten times its lowest value and more"});
+  finding.evidence.push_back({series.last, "", "the last line that tells it"});
+  finding.explanation =
+      "A loss that grows by orders of magnitude and stays there will overflow to inf or NaN soon. The usual reasons "
+      "are "
+      "a learning rate that is too high, no warm-up, no clipping of gradients, or low precision.";
+  finding.fix = {
+      "Go back to a checkpoint from before the rise, and lower the learning rate or lengthen its warm-up.",
+      "Clip the gradients (torch.nn.utils.clip_grad_norm_), and log their norm: does it rise before the loss "
+      "does?",
+      "If it rises on one rank first, look at the data and the GPU of that rank."};
+  answer.findings.push_back(std::move(finding));
 }
 
 // Every answer got the reward 0, so no answer is better than another one, and nothing is learnt.
@@ -59,6 +93,30 @@ Finding NoRewardFinding(const NoReward& found) {
   return finding;
 }
 
+// No weight changes where every gradient is exactly 0. The loss of some methods is 0 all along, their gradients are
+// not.
+void JudgeZeroGradients(const Case& facts, RuleAnswer& answer) {
+  constexpr int64_t kFewReports = 3;
+  for (const TrainingRecord& record : facts.incident.training) {
+    const TrainingValue& norm = record.gradient;
+    if (norm.lines < kFewReports || norm.run > 0 || norm.first != 0 || norm.most != 0) continue;
+    Finding finding;
+    finding.cause = "training-degenerate";
+    finding.status = Status::corrupt;
+    finding.severity = Severity::warning;
+    finding.confidence = Confidence::likely;
+    finding.headline =
+        "the gradient norm is exactly 0 in all " + std::to_string(norm.lines) + " reports, so nothing is learned";
+    finding.evidence.push_back({record.source, "", "the last line of progress"});
+    finding.fix = {"Look at the labels of a batch: are all of them masked (-100), or cut off by the maximum length?",
+                   "See that the parameters that should learn require gradients and are given to the optimizer, and "
+                   "that the loss depends on them (detach, no_grad, frozen adapters).",
+                   "Reinforcement learning: rewards that are equal within each group give no gradient."};
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
   RuleAnswer answer;
   if (const NoReward none = FindNoReward(facts.incident); none.reward) {
@@ -90,6 +148,8 @@ RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
     answer.findings.push_back(std::move(finding));
     break;
   }
+  if (answer.findings.empty()) JudgeZeroGradients(facts, answer);
+  if (answer.findings.empty()) JudgeRunawayLoss(facts, answer);
   return answer;
 }
 
@@ -98,15 +158,16 @@ RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
 extern const Rule kTrainingDegenerateRule;
 const Rule kTrainingDegenerateRule = {
     "training-degenerate",
-    "The loss or every reward is exactly 0, or the gradient norm does not change",
+    "The loss or every reward is exactly 0, the loss diverges, or the gradient norm does not change",
     "the job's own lines of progress with loss, gradient norm or reward",
     "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm in "
     "all digits. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that prints "
-    "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. In "
-    "reinforcement learning, rewards that are all 0 teach nothing: mostly the reward function does not find the "
-    "answers.",
+    "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. A loss "
+    "that grows by orders of magnitude and stays there diverges. In reinforcement learning, rewards that are all 0 "
+    "teach nothing: mostly the reward function does not find the answers.",
     "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
-    "clipped before it is printed is a round number. None of these counts here.",
+    "clipped before it is printed is a round number. A peak of the loss that comes down again is usual. None of these "
+    "counts here.",
     {"Look at the batch and the labels of that step: are there tokens or samples that count?",
      "Print loss and gradient norm of every rank for a few steps: all ranks, or one?",
      "Compare the weights before and after a step; if they do not change, look at the optimizer and at the loss "

@@ -189,7 +189,14 @@ size_t CountDigits(std::string_view word) {
 
 void AddTrainingValue(TrainingValue& value, double number, std::string_view word, int64_t step, const SourceRef& source) {
   if (std::isfinite(number)) {
-    if (value.lines == value.run) value.first = number;  // the first number of all
+    if (value.lines == value.run) value.first = value.least = value.most = number;  // the first number of all
+    value.least = std::min(value.least, number);
+    value.most = std::max(value.most, number);
+    constexpr double kFar = 10;
+    if (value.least <= 0 || number < kFar * value.least)
+      value.far = 0;
+    else if (++value.far == 1)
+      value.far_step = step, value.far_source = source;
     value.last = number;
     value.finite_since = value.run > 0 || value.finite_since > 0 ? value.finite_since + 1 : 0;
     value.run = 0;
@@ -360,7 +367,10 @@ void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
   if (!IsWorthALook(line.text) || IsSomebodysSentence(line.text)) return;
   LineValues values = FindValues(line.text);
   if (values.loss && IsOfEvaluation(line.text) && !ContainsAny(line.text, {"train", "Train"})) values.loss.reset();
-  if (values.gradient && !values.skipped && std::isfinite(*values.gradient)) WatchGradient(values, line, step);
+  if (values.gradient && !values.skipped && std::isfinite(*values.gradient)) {
+    ++finite_norms_;
+    WatchGradient(values, line, step);
+  }
   if (values.loss) {
     if (std::isfinite(*values.loss)) WatchLoss(values, line, step);
     AddTrainingValue(record_.loss, *values.loss, values.loss_word, step, line.source);
@@ -386,6 +396,9 @@ void TrainingReader::ReadScale(const LogLine& line, const ScaleChange& change) {
   // Another process tells the same drop: no step lies between the two lines.
   const bool again = !change.from_told && scale.drops > 0 && change.to == scale.to && record_.lines == lines_at_drop_;
   lines_at_drop_ = record_.lines;
+  // A step between two drops gave finite gradients: they are not in a row.
+  if (finite_norms_ > norms_at_drop_ && scale.drops + scale.at_floor > 0 && !again) scale = {};
+  norms_at_drop_ = finite_norms_;
   if (change.from > scale.to && !again) scale = {};  // it has grown again: there were good steps
   if (change.to == change.from) {
     // At its minimum: the step is skipped, and nothing is left to try.

@@ -72,7 +72,8 @@ class TrainingReader {
   // Of the lines before: digits behind the point of the last loss that was not 0, and the last gradient norm.
   int loss_decimals_ = 0;
   double loss_before_ = 0;  // the loss before the last one
-  int64_t lines_at_drop_ = -1;  // lines of progress before the last drop of the scale
+  int64_t finite_norms_ = 0, norms_at_drop_ = 0;  // steps with a finite gradient norm; those before the last drop
+  int64_t lines_at_drop_ = -1;                    // lines of progress before the last drop of the scale
   std::string gradient_word_;
   int64_t gradient_step_ = -1;
   std::optional<double> gradient_loss_;
