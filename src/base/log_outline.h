@@ -76,6 +76,16 @@ struct FigureSeries {
   SourceRef last;  // the last line that tells it
 };
 
+// "r0 s019 local=1.822 update=0.080": a decimal of a rank's step whose name says nothing. What ranks tell of the same
+// step can still be compared.
+struct StepDecimal {
+  int32_t rank = -1;
+  int64_t epoch = -1, place = -1;
+  uint32_t name = 0;  // in LogOutline::decimal_names
+  double value = 0;
+  SourceRef source;
+};
+
 // "AllReduce: [[0, 1, 2, 3]] Bytes: 2.00000 GB Time: 0.01404 s Bandwidth: 213.68 GB/s"
 struct GroupRate {
   std::string operation;  // small letters only: "allreduce"
@@ -169,6 +179,8 @@ struct LogOutline {
   std::vector<StepShare> steps;
   std::vector<RankValue> values;
   std::vector<FigureSeries> series;
+  std::vector<StepDecimal> decimals;
+  std::vector<std::string> decimal_names;
   std::vector<GroupRate> rates;
   std::vector<PairRate> pairs;
   std::vector<Utilization> utilizations;

@@ -164,7 +164,9 @@ class JobBuilder {
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;
       for (RankValue& one : outline.values) one.source.file = file;
-      for (FigureSeries& one : outline.series) one.last.file = one.value.run_source.file = file;
+      for (FigureSeries& one : outline.series)
+        one.last.file = one.value.run_source.file = one.value.far_source.file = file;
+      for (StepDecimal& one : outline.decimals) one.source.file = file;
       GiveRank(outline, processes);
       for (GroupRate& one : outline.rates) one.source.file = file;
       for (PairRate& one : outline.pairs) one.source.file = file;
@@ -335,6 +337,8 @@ class JobBuilder {
     for (RankValue& one : outline.values)
       if (one.rank < 0) one.rank = process.rank.value;
     for (FigureSeries& one : outline.series)
+      if (one.rank < 0) one.rank = process.rank.value;
+    for (StepDecimal& one : outline.decimals)
       if (one.rank < 0) one.rank = process.rank.value;
   }
 

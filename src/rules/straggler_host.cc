@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/shifted_wait_finding.h"
 #include "rules/straggler_finding.h"
 
 namespace tacet {
@@ -8,8 +9,10 @@ static bool IsStragglerHost(const Straggler& straggler) {
 }
 
 static RuleAnswer JudgeStragglerHost(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerHost, "straggler-host", "its host is slow to issue work",
-                         "their hosts are slow to issue work");
+  RuleAnswer answer = JudgeStragglers(facts, IsStragglerHost, "straggler-host", "its host is slow to issue work",
+                                      "their hosts are slow to issue work");
+  if (answer.findings.empty()) TellShiftedWait(facts, "straggler-host", answer);
+  return answer;
 }
 
 extern const Rule kStragglerHostRule;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/shifted_wait_finding.h"
 #include "rules/straggler_finding.h"
 
 namespace tacet {
@@ -11,6 +12,7 @@ static RuleAnswer JudgeStragglerIntermittent(const Case& facts) {
   RuleAnswer answer = JudgeStragglers(facts, IsStragglerIntermittent, "straggler-intermittent",
                                       "it stalls now and then", "they stall now and then");
   if (answer.findings.empty()) TellPrintedStraggler(facts, "straggler-intermittent", answer);
+  if (answer.findings.empty()) TellShiftedWait(facts, "straggler-intermittent", answer);
   return answer;
 }
 

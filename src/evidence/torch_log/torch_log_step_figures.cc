@@ -214,6 +214,40 @@ void FigureReader::AddSeries(Parts& parts, const SourceRef& source, LogOutline& 
   }
 }
 
+// What a rank tells of a step under names without a known meaning: bare decimals, which may be times. A line without
+// the number of a step is that of the next one.
+void FigureReader::AddDecimals(const Parts& parts, bool of_table, const SourceRef& source, LogOutline& out) {
+  constexpr size_t kMostNames = 32, kFewest = 2;
+  if (parts.of_evaluation || out.decimals.size() >= kMostFigures) return;
+  std::vector<StepDecimal> found;
+  for (const NamedNumber& number : numbers_) {
+    if (number.index >= 0 || number.digest || number.name.empty() || (!number.marked && !of_table)) continue;
+    if (!number.unit.empty() && number.unit != "s" && number.unit != "ms") continue;
+    if (!(number.value >= 0) || !std::isfinite(number.value) || !Contains(number.word, ".")) continue;
+    const FigureName meaning = MeaningOf(number.name);
+    const FigureKind kind = meaning.kind;
+    if (meaning.held_out || kind == FigureKind::loss || kind == FigureKind::gradient || kind == FigureKind::setting ||
+        kind == FigureKind::parameters || kind == FigureKind::epoch)
+      continue;
+    // "r0 s019 local": whose it is stands before it.
+    std::string_view word = number.name;
+    if (const size_t digit = word.find_last_of("0123456789"); digit != std::string_view::npos)
+      if (const size_t blank = word.find(' ', digit); blank != std::string_view::npos) word.remove_prefix(blank + 1);
+    const auto known = std::find(out.decimal_names.begin(), out.decimal_names.end(), word);
+    if (known == out.decimal_names.end() && out.decimal_names.size() >= kMostNames) return;
+    const auto name = static_cast<uint32_t>(known - out.decimal_names.begin());
+    if (known == out.decimal_names.end()) out.decimal_names.emplace_back(word);
+    found.push_back({parts.share.rank, parts.share.epoch, parts.share.place, name,
+                     number.unit == "ms" ? number.value * 1e-3 : number.value, source});
+  }
+  if (found.size() < kFewest) return;
+  if (parts.share.place < 0) {
+    const int64_t place = decimal_lines_[parts.share.rank]++;
+    for (StepDecimal& one : found) one.place = place;
+  }
+  out.decimals.insert(out.decimals.end(), found.begin(), found.end());
+}
+
 // "compute_ms per rank: [31.2, 30.8, 92.1, 31.0]"
 bool FigureReader::ReadLists(Parts& parts, const SourceRef& source, LogOutline& out) {
   bool any = false;
@@ -335,6 +369,7 @@ FigureReader::Line FigureReader::Read(std::string_view text, int32_t rank, const
   const bool of_step = parts.sum || share.work >= 0 || share.data >= 0 || (of_table && parts.values.size() > 1);
   training_lines_ += parts.loss != nullptr || (of_step && !parts.at.empty());
   const bool added = AddShare(parts, source, out);
+  AddDecimals(parts, of_table, source, out);
   return of_table ? Line::table : added ? Line::figures : Line::none;
 }
 

@@ -32,6 +32,7 @@ class FigureReader {
   bool AddShare(Parts& parts, const SourceRef& source, LogOutline& out);
   void AddValues(Parts& parts, const SourceRef& source, LogOutline& out);
   void AddSeries(Parts& parts, const SourceRef& source, LogOutline& out);
+  void AddDecimals(const Parts& parts, bool of_table, const SourceRef& source, LogOutline& out);
   int64_t PlaceOf(int32_t rank);
   bool ReadLists(Parts& parts, const SourceRef& source, LogOutline& out);
   bool ReadTitled(const Parts& parts, const SourceRef& source, LogOutline& out);
@@ -42,6 +43,7 @@ class FigureReader {
   std::vector<NamedNumber> numbers_;
   std::map<std::pair<int32_t, std::string>, size_t> series_of_;
   std::map<int32_t, int64_t> counted_;  // lines without the number of a step, of each rank
+  std::map<int32_t, int64_t> decimal_lines_;  // of those, with decimals
   int64_t told_step_ = -1;              // by the last line that tells one
   std::set<int32_t> told_ranks_;        // that have used it
   double usual_unit_ = 1;               // of times whose unit a line above tells: "times across ranks (ms):"
