@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/test_result.h"
 #include "base/text_scan.h"
 #include "evidence/told_lines.h"
 
@@ -151,6 +152,7 @@ bool ReportsAnEnd(std::string_view line) {
 }
 
 bool ReportsError(std::string_view line) {
+  if (IsPassedTest(line)) return false;
   line = line.substr(0, 2000);
   // 'step 5 loss 1.51 | sample: "RuntimeError: ..."': a text that the job trains on.
   if (const size_t quote = line.find('"'); quote != std::string_view::npos && Contains(line.substr(0, quote), "loss"))

@@ -194,6 +194,8 @@ struct Raised {
   Activity during = Activity::not_told;
   bool in_thread = false;      // it ended a thread beside the main one, which goes on
   bool relative_path = false;  // the file that the message names is told by a relative path
+  bool caught_there =
+      false;  // all its frames are of the function that raised it, which is none that a program begins in
   std::string_view refusal;    // id of model/refusals.h, which lives forever; empty: none of these
   bool first_only = false;     // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed

@@ -215,6 +215,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
                     static_cast<Activity>(record.during),
                     record.in_thread,
                     false,
+                    record.caught_there,
                     {},
                     record.of_spawn,
                     record.in_collective,

@@ -209,7 +209,8 @@ FigureName MeaningOf(std::string_view name) {
   found.counted = counted;
   if (IsOfNoStep(words) || words.HasAny({"save", "log", "total", "micro*", "n"})) {
     // DeepSpeed's "fwd_microstep" is a time, without a word that says so.
-    const bool of_part = (found.timed || (found.plain && words.HasAny({"microstep"}))) && found.kind != FigureKind::other && !IsOfNoStep(words);
+    const bool of_part = (found.timed || (found.plain && words.HasAny({"microstep"}))) &&
+                         found.kind != FigureKind::other && !IsOfNoStep(words);
     if (!of_part && !(found.sums && found.kind == FigureKind::whole && !IsOfNoStep(words)) &&
         !words.HasAny({"loss", "losses"}))
       return found.kind = FigureKind::setting, found;

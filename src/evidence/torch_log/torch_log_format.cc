@@ -87,7 +87,8 @@ bool IsKernelLine(std::string_view raw) {
 bool LooksAlien(std::string_view raw, std::string_view text) {
   text = Trim(text);
   if (text.empty()) return false;
-  if (text[0] == '<' || text[0] == '#' || LooksLikeJson(text) || IsKernelLine(raw)) return true;
+  const bool heading = text.starts_with("## ") || text.starts_with("### ");  // of Markdown; a benchmark's has one mark
+  if (text[0] == '<' || (text[0] == '#' && !heading) || LooksLikeJson(text) || IsKernelLine(raw)) return true;
   if (text.starts_with("Thread ") || text.starts_with("Process ")) return true;
   size_t digits = 0, letters = 0;
   for (const char c : text.substr(0, 400)) {

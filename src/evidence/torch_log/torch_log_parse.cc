@@ -7,6 +7,7 @@
 
 #include "base/advice.h"
 #include "base/line_reader.h"
+#include "base/test_result.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_desync.h"
 #include "evidence/torch_log/torch_log_failures.h"
@@ -375,6 +376,7 @@ class LogReader {
         if (line.text.ends_with(end)) line.text.remove_suffix(1);
       if (line.text.empty()) return LineUse::ignored;
     }
+    if (IsPassedTest(line.text)) return LineUse::ignored;
     const bool work_bar = work_bar_.Read(line);
     if (line.text.starts_with("Exception raised from ")) NoteBareTimeout(line);
     VoiceState& state = *voices_[line.voice];

@@ -99,6 +99,7 @@ struct TorchLogRecord {
   bool with_step = false;     // end of a process: with its step or job, for which no reason is given
   bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
   bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
+  bool caught_there = false;  // exception: its frames begin in the function that raised it: somebody there printed it
   bool of_parent = false;     // exception: a child process could not read what its parent pickled for it
   bool in_thread = false;     // exception: it ended a thread, and the program goes on
   bool of_job = false;        // exception: a frame is of code that several processes run together
@@ -159,7 +160,7 @@ struct TorchLog {
   uint64_t dropped_records = 0;              // over the limit
   int64_t dated_wall_ns = LogMoment::kNone;  // some time of the file with its year
   bool has_launcher = false;                 // torchrun, srun or mpirun speak in it
-  std::vector<uint32_t> bar_voices;      // whose progress bar of other work ran when timeouts were reported
+  std::vector<uint32_t> bar_voices;          // whose progress bar of other work ran when timeouts were reported
   std::vector<std::string> sparing_nodes;    // where Ray counts crashed workers, and none that it killed for memory
 };
 

@@ -122,8 +122,9 @@ TEST(StepFigures, WhatARankComputesAndWaits) {
   ASSERT_EQ(backward.steps.size(), 2u);
   EXPECT_DOUBLE_EQ(backward.steps[0].work, 0.1) << "DDP reduces within the backward pass";
   EXPECT_DOUBLE_EQ(backward.steps[1].work, 0.4) << "the reduction is told apart";
-  const LogOutline micro = Lines({"[Rank 2] time (ms) | fwd_microstep: 612.40 | bwd_microstep: 71.05 | "
-                                  "bwd_inner_microstep: 52.31 | bwd_allreduce_microstep: 18.60 | step_microstep: 4.07"});
+  const LogOutline micro =
+      Lines({"[Rank 2] time (ms) | fwd_microstep: 612.40 | bwd_microstep: 71.05 | "
+             "bwd_inner_microstep: 52.31 | bwd_allreduce_microstep: 18.60 | step_microstep: 4.07"});
   ASSERT_EQ(micro.steps.size(), 1u);
   EXPECT_NEAR(micro.steps[0].work, 0.6647, 1e-4) << "a microstep is no microsecond";
   EXPECT_NEAR(micro.steps[0].wait, 0.0186, 1e-5);

@@ -636,6 +636,10 @@ void TracebackReader::Write(RecordList& out) {
     record.file = place.file;
     record.code_line = place.code_line;
   }
+  // What nobody catches begins in the program's module, or where a thread or a process begins.
+  record.caught_there = link_ == ChainLink::none && told.thread.empty() && !told.mixed && !told.function.empty() &&
+                        told.function != "<module>" && told.outermost_file == told.file &&
+                        told.outermost_function == told.function;
   record.during = static_cast<uint8_t>(first ? JoinActivities(shared_activity_, told.during) : told.during);
   if (!wrapper.type.empty()) {
     if (wrapper.during != Activity::not_told) record.during = static_cast<uint8_t>(wrapper.during);
