@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/busy_creator.h"
 #include "rules/init_finding.h"
 #include "rules/library_words.h"
 #include "rules/setup_stack.h"
@@ -278,15 +279,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.headline =
         RankWords(missing) + " did not write the key '" + rendezvous.key + "' to the store" +
         (finding.affected_ranks.empty() ? "" : "; " + RankWords(finding.affected_ranks) + " waited for it");
-  if (creator) {
-    finding.affected_ranks = {creator->rank};
-    const int64_t limit = creator->As<StoreWait>().timeout_ms;
-    finding.headline = RankWords(missing) + " had not reached the job's first collective when " +
-                       RankWords({creator->rank}) + " gave up waiting for it" +
-                       (limit > 0 ? " after " + DurationWords(limit * 1'000'000) : "");
-    finding.evidence.push_back(CiteEvent(
-        *creator, RankWords({creator->rank}) + " waited for the communicator that " + RankWords(missing) + " creates"));
-  }
+  if (creator) TellMissingCreator(facts, *creator, finding);
   if (!rendezvous.target.empty() && missing.empty())
     finding.headline = rendezvous.target + " did not answer in time during " + setup;
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)

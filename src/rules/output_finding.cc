@@ -15,20 +15,6 @@ namespace {
 
 std::string Quoted(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
 
-std::string OutputWords(const OutputFront& front) {
-  const std::string who = RankWords({front.rank}), others = RankWords(front.others);
-  switch (front.kind) {
-    case OutputFront::Kind::lags:
-      return "the last line of " + who + " is " + Quoted(*front.own) + ", and " + others + " have printed " +
-             Quoted(*front.other) + " since";
-    case OutputFront::Kind::apart:
-      return "the last line of " + who + " is " + Quoted(*front.own) + ", that of " + others + " " +
-             Quoted(*front.other);
-    case OutputFront::Kind::leads: return who + " has printed " + Quoted(*front.own) + ", and none of the others has";
-    default: return "the last line of " + who + " is " + Quoted(*front.own) + ", which no other rank has printed";
-  }
-}
-
 CannotTell StackQuestion(const Case& facts, const std::vector<Rank>& ranks) {
   const bool one = ranks.size() == 1;
   return {(one ? "What is " : "What are ") + RankWords(ranks) + " doing on the host?",
@@ -134,33 +120,49 @@ std::optional<Finding> MissingFileFinding(const Case& facts) {
   return finding;
 }
 
+// The one whose stack is elsewhere while all others are at one line; null where there is none.
+const StackReading* OddStack(const std::vector<StackReading>& stacks) {
+  for (const StackReading& odd : stacks) {
+    const StackReading& usual = &odd == &stacks.front() ? stacks.back() : stacks.front();
+    if (odd.where != usual.where && std::all_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
+          return &one == &odd || one.where == usual.where;
+        }))
+      return &odd;
+  }
+  return nullptr;
+}
+
 // Nobody's calls are recorded, but each rank's own timer (faulthandler) wrote its stack, and nothing was printed after
-// that. All but one are at one line, and the one is elsewhere, by its stack and by what it printed.
+// that; what a rank tells later of the end of the job may follow. All but one are at one line, and the one is
+// elsewhere, by its stack and by what it printed.
 std::optional<Finding> TimerFinding(const Case& facts) {
   constexpr int64_t kFewestSeconds = 10;
   const std::vector<StackReading>& stacks = facts.analyses.stacks;
   const OutputFront& front = facts.analyses.front;
+  // In a running job, too, ranks are in different places at any moment: the output must differ as well.
   if (!front || front.kind == OutputFront::Kind::leads || stacks.size() < 3 ||
       stacks.size() != facts.incident.AllRanks().size())
     return std::nullopt;
-  const StackReading* odd = nullptr;
-  const StackReading* usual = nullptr;
+  const StackReading* odd = OddStack(stacks);
+  if (!odd || odd->place != StackReading::Place::host || front.rank != odd->rank) return std::nullopt;
+  const StackReading* usual = odd == &stacks.front() ? &stacks.back() : &stacks.front();
+  size_t last_words = 0;
+  std::vector<Rank> others;
   for (const StackReading& one : stacks) {
-    if (one.thread->timer_s < kFewestSeconds || !one.thread->last_words || !one.whole) return std::nullopt;
-    (one.rank == front.rank ? odd : usual) = &one;
+    if (one.thread->timer_s < kFewestSeconds || !one.whole) return std::nullopt;
+    last_words += one.thread->last_words;
+    if (&one != odd) others.push_back(one.rank);
   }
-  if (!odd || !usual || odd->place != StackReading::Place::host || odd->where == usual->where) return std::nullopt;
-  for (const StackReading& one : stacks)
-    if (one.rank != front.rank && one.where != usual->where) return std::nullopt;
+  if (!odd->thread->last_words || 2 * last_words <= stacks.size()) return std::nullopt;
   const std::string who = RankWords({odd->rank});
-  Finding finding = HostFinding({odd->rank}, front.others);
+  Finding finding = HostFinding({odd->rank}, others);
   finding.confidence = Confidence::possible;
-  finding.headline = who + " is in " + odd->where + ", while " + RankWords(front.others) + " are at one line, " +
+  finding.headline = who + " is in " + odd->where + ", while " + RankWords(others) + " are at one line, " +
                      usual->where + "; their timers wrote these stacks after " +
                      DurationWords(odd->thread->timer_s * 1'000'000'000) +
                      ", and nothing was printed since: most likely the others wait for " + who;
   finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
-  finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(front.others) + " are"));
+  finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(others) + " are"));
   finding.evidence.push_back({front.own->source, front.own->text, "the last line of " + who});
   finding.fix = {"Look at " + odd->where + " on " + who +
                      ": what does it wait for (a lock that it holds itself, storage, another process)?",
@@ -169,6 +171,20 @@ std::optional<Finding> TimerFinding(const Case& facts) {
 }
 
 }  // namespace
+
+std::string OutputWords(const OutputFront& front) {
+  const std::string who = RankWords({front.rank}), others = RankWords(front.others);
+  switch (front.kind) {
+    case OutputFront::Kind::lags:
+      return "the last line of " + who + " is " + Quoted(*front.own) + ", and " + others + " have printed " +
+             Quoted(*front.other) + " since";
+    case OutputFront::Kind::apart:
+      return "the last line of " + who + " is " + Quoted(*front.own) + ", that of " + others + " " +
+             Quoted(*front.other);
+    case OutputFront::Kind::leads: return who + " has printed " + Quoted(*front.own) + ", and none of the others has";
+    default: return "the last line of " + who + " is " + Quoted(*front.own) + ", which no other rank has printed";
+  }
+}
 
 // The line that shows how far the others came. Where the one who is ahead printed it as well, theirs is cited.
 static const OwnLine* LineOfOthers(const Incident& incident, const OutputFront& front) {

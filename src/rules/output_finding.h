@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "rules/rule.h"
 
@@ -22,5 +23,6 @@ std::optional<Finding> PassedByOutput(const Case& facts);
 
 // Where the rank that is apart is, and where the others are, by the lines that the program prints.
 void CiteOutputFront(const Case& facts, Finding& finding);
+std::string OutputWords(const OutputFront& front);
 
 }  // namespace tacet

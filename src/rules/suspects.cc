@@ -11,6 +11,7 @@
 #include "rules/hang_capture.h"
 #include "rules/kernel_reason.h"
 #include "rules/open_finding.h"
+#include "rules/output_finding.h"
 #include "rules/silence_words.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
@@ -61,6 +62,8 @@ bool OnlyLogsEnd(const Case& facts) {
   });
 }
 
+}  // namespace
+
 // Where no call is recorded a report or the watchdogs may still tell the operation. Empty where nothing does.
 std::string ToldOperationWords(const Case& facts) {
   for (const Event& event : facts.incident.events)
@@ -83,6 +86,8 @@ std::optional<OperationRef> ToldOperation(const Incident& incident) {
   if (!census || census.calls.size() != 1 || census.calls[0].op == OpKind::unknown) return std::nullopt;
   return OperationRef{census.calls[0].op, census.calls[0].seq, -1};
 }
+
+namespace {
 
 // As many stacks without a name as there are ranks, and one unlike all others: most likely that of the one rank that is
 // not where the others wait.
@@ -246,15 +251,23 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   const bool communicates = own && own->place != StackReading::Place::host;
   if (alive && !silence && !communicates && TellsItself(facts)) {
     // Alive, and by its own words not in the operation: its host is elsewhere, stuck for ever, merely slow, or on
-    // another path than the others. Only where an exception shows the place is that the cause.
+    // another path than the others. Only an exception that shows the place, or output that is further than that of the
+    // others, tells which.
+    const OutputFront& front = facts.analyses.front;
+    const bool shown = front && front.rank == suspect->rank && !suspect->late_exception;
+    const bool ahead = shown && front.kind == OutputFront::Kind::leads;
     if (suspect->late_exception) finding.cause = "rank-stuck-on-host";
+    if (ahead) finding.cause = "collective-skipped";
     const std::string unknown = "; the cause is unknown";
     std::string told = where.empty()                                     ? ""
                        : facts.standstill.operation || finding.operation ? ", which it has not issued"
                                                                          : ", which it has not reached";
-    told += suspect->late_exception
-                ? "; " + TellLateException(*suspect->late_exception, who, finding)
-                : "; its process was alive, so its own code is stuck or slow, or has taken another path";
+    told += suspect->late_exception ? "; " + TellLateException(*suspect->late_exception, who, finding)
+            : ahead                 ? "; its process was alive and further in its program: " + OutputWords(front)
+                    : "; its process was alive, so its own code is stuck or slow, or has taken another path" +
+                          (shown ? ": " + OutputWords(front) : std::string());
+    if (ahead && front.other)
+      finding.evidence.push_back({front.other->source, front.other->text, "how far the others came"});
     if (const size_t at = finding.headline.find(unknown); at != std::string::npos)
       finding.headline.replace(at, unknown.size(), told);
   }
