@@ -191,6 +191,24 @@ std::optional<SlowingSteps> SteadyRise(const std::vector<StepTime>& times, doubl
   return found;
 }
 
+// A rate that is a mean over the run since its beginning, and that counts steps of an earlier run too, falls although
+// no step takes longer: "time so far" over "steps so far". Then the time between two lines, which is the difference of
+// the products, is the same all along.
+bool IsMeanOfTheRun(const std::vector<StepTime>& times) {
+  constexpr double kAlike = 1.25;
+  std::vector<double> early, late;
+  for (size_t i = 1; i < times.size(); ++i) {
+    const StepTime &a = times[i - 1], &b = times[i];
+    if (a.step <= 0 || b.step <= a.step) return false;
+    const double apart = static_cast<double>(b.step - a.step);
+    const double own = (b.seconds * static_cast<double>(b.step) - a.seconds * static_cast<double>(a.step)) / apart;
+    (i <= times.size() / 2 ? early : late).push_back(own);
+  }
+  if (early.empty() || late.empty()) return false;
+  const double before = Median(std::move(early)), after = Median(std::move(late));
+  return before > 0 && after < kAlike * before;
+}
+
 // Few lines, most of which are slower than those before them: a trend for whoever says so anyway.
 std::optional<SlowingSteps> MildRise(const std::vector<StepTime>& times) {
   constexpr size_t kFewest = 8;
@@ -212,7 +230,7 @@ bool SaysItIsSlow(const Incident& incident) {
 
 std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& times, bool exact, const Patience& patience) {
   const size_t least = exact ? patience.few_exact_steps : patience.few_steps;
-  if (times.size() < least) return std::nullopt;
+  if (times.size() < least || (!exact && IsMeanOfTheRun(times))) return std::nullopt;
   if (auto found = SteadyRise(times, exact ? patience.steadily_slower_steps : patience.growing_steps)) return found;
   const bool rises = std::is_sorted(times.begin(), times.end(),
                                     [](const StepTime& a, const StepTime& b) { return a.seconds < b.seconds; });

@@ -40,6 +40,19 @@ TEST(TrainingTrend, ASteadyRiseIsToldWithItsSlope) {
   }
 }
 
+// "time so far / steps so far" of a run that goes on at step 400: the mean grows, and no step takes longer.
+TEST(TrainingTrend, AMeanOverTheRunThatCountsEarlierStepsIsNoRise) {
+  Incident incident;
+  TrainingRecord record;
+  record.lines = 40;
+  record.unit = "step";
+  for (int i = 0; i < 40; ++i) record.times.push_back({40 + 4 * i, 0.04 * (4 * i + 4) / (40.0 + 4 * i), {}});
+  incident.training.push_back(record);
+  EXPECT_FALSE(FindSlowingSteps(incident));
+  incident.training.front().exact_times = true;  // the job says that it is the time of this step
+  EXPECT_TRUE(FindSlowingSteps(incident));
+}
+
 // 16 times have 120 pairs: the slope is half way between the two in the middle.
 TEST(TrainingTrend, TheSlopeIsTheMedianOfAllPairsAlsoOfAnEvenNumber) {
   const auto seconds = [](int i) { return std::pow(1.1, i); };
