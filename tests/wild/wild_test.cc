@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr double kLeastShareRight = 0.95;
 constexpr size_t kMostWrong = 1;
 constexpr double kLeastShareOfUsers = 0.85;
-constexpr size_t kMostWrongUsers = 13;
+constexpr size_t kMostWrongUsers = 17;
 
 fs::path WildFolder() { return fs::path(TACET_SOURCE_DIR) / "tests/wild"; }
 fs::path UsersFolder() { return fs::path(TACET_SOURCE_DIR) / "tests/users"; }
