@@ -8,9 +8,7 @@
 namespace tacet {
 
 // A port of a network adapter, or a link of a GPU, as a tool of the host lists it.
-// `interface_down`: of an InfiniBand port only the network interface on it is known to be down. The port itself may be
-// active, and NCCL uses it without that interface.
-enum class PortHealth : uint8_t { active, down, initializing, disabled, interface_down };
+enum class PortHealth : uint8_t { active, down, initializing, disabled };
 
 struct PortState {
   std::string device;     // "mlx5_0"

@@ -47,6 +47,8 @@ bool IsOver(std::string_view low) {
 }
 
 void AddRefusal(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  // Most lines hold none of the words that such messages have.
+  if (!ContainsAny(line, {"river", "CUDA", "cuda", "Cuda", "NVML", "vidia", "kernel image", "symbol", "device"})) return;
   const Refusal* refusal = ClassifyRefusal(line);
   if (!refusal || std::find(std::begin(kOwnWords), std::end(kOwnWords), refusal->id) == std::end(kOwnWords)) return;
   const bool prose = IsProse(ProseOf(line));

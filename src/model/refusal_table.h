@@ -546,7 +546,8 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"package-missing",
      "a Python package is missing in the environment of the process",
-     {"Install the package for the Python that the job runs (python -m pip install NAME), on all nodes or in the image.",
+     {"Install the package for the Python that the job runs (python -m pip install NAME), on all nodes or in the "
+      "image.",
       "Compare the interpreters: torchrun, srun and ssh may start another Python than your shell does (which python; "
       "python -c \"import sys; print(sys.executable)\")."},
      false,

@@ -245,8 +245,8 @@ std::string MatrixWords(const BandwidthView& view) {
     if (IsComparable(one)) named = CleanLine(one.matrix.title);
   if (compared > 0)
     out = (compared == 1 && !named.empty() ? "In '" + named + "'"
-           : compared == 1 ? std::string("In 1 matrix")
-                           : "In " + std::to_string(compared) + " matrices") +
+           : compared == 1                 ? std::string("In 1 matrix")
+                                           : "In " + std::to_string(compared) + " matrices") +
           " no cell is far slower than the comparable ones.";
   if (open > 0)
     out += (out.empty() ? "" : " ") + std::to_string(open) + (open == 1 ? " matrix" : " matrices") +
@@ -281,10 +281,11 @@ std::string NoFaultWords(const BandwidthView& view) {
   else if (open == 0)
     out = "Nothing is slower than expected, as far as these files show.";
   else if (judged > 0)
-    out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +
-          std::to_string(open) + " cannot be judged" +
-          (unexplained == open ? ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be."
-                               : std::string(" (see \"Is this normal?\")."));
+    out =
+        Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " + std::to_string(open) +
+        " cannot be judged" +
+        (unexplained == open ? ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be."
+                             : std::string(" (see \"Is this normal?\")."));
   else
     out = Count(open, "operation") + " cannot be judged" +
           (lacking == open ? " without NCCL's log of the run."

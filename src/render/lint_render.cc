@@ -38,7 +38,8 @@ std::string HistoryWords(const LintFinding& finding) {
     const bool one = finding.since == finding.until;
     if (one) words += " by " + product + finding.since + " only";
     if (!one && !finding.since.empty()) words += " since " + product + finding.since;
-    if (!one && !finding.until.empty()) words += (finding.since.empty() ? " until " + product : " and until ") + finding.until;
+    if (!one && !finding.until.empty())
+      words += (finding.since.empty() ? " until " + product : " and until ") + finding.until;
   }
   return words;
 }

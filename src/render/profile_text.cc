@@ -159,7 +159,8 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, verbose);
   page.Paragraph("  ",
-                 "UP TO: size of one operation; PEAK: BUSBW as a share of the link's peak; WAIT: for the last rank, mean of the ranks; ALGBW, BUSBW: GB/s of the "
+                 "UP TO: size of one operation; PEAK: BUSBW as a share of the link's peak; WAIT: for the last rank, "
+                 "mean of the ranks; ALGBW, BUSBW: GB/s of the "
                  "transfer, 1e9 bytes per second",
                  Ink::dim);
   if (!verbose && table.size() > kMostLines)

@@ -397,7 +397,8 @@ void AddWhy(TextPage& page, const Report& report, bool verbose) {
     bool first = true;
     for (const ReportRival& rival : why.rivals) {
       if (rival.found != found) continue;
-      if (first) page.Heading(found ? "Found, but not the cause" : "Other causes considered; this input does not show them");
+      if (first)
+        page.Heading(found ? "Found, but not the cause" : "Other causes considered; this input does not show them");
       first = false;
       const std::string ranks = rival.ranks.empty() ? "" : " (" + DescribeRanks(rival.ranks, kVerdictRankChars) + ")";
       page.Paragraph("  - ", CleanText(rival.cause + ranks + ": " + rival.because));

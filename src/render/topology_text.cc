@@ -66,8 +66,8 @@ std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
   return out + alike;
 }
 
-// "8 GPUs, NVLink 370 GB/s"; of several nodes that are alike "1 GPU each", and "1 GPU, shared by all nodes" where they are
-// one host to which NCCL_HOSTID gives several names.
+// "8 GPUs, NVLink 370 GB/s"; of several nodes that are alike "1 GPU each", and "1 GPU, shared by all nodes" where they
+// are one host to which NCCL_HOSTID gives several names.
 std::string GpuWords(const TopologyNode& node, bool several) {
   const std::string each = several ? (node.shares_gpus ? ", shared by all nodes" : " each") : "";
   if (node.gpus.empty()) return "unknown";

@@ -144,21 +144,21 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     const bool plain = IsPlainProgram(facts, event);
     const Subject subject = SubjectOf(facts.incident, event);
     // All ranks are started and built alike: which of them prints it does not matter.
-    finding.headline =
-        refusal.empty()
-            ? (plain             ? "the process"
-               : subject.known() ? SubjectWords(subject)
-                                 : "a rank") +
-                  std::string(event.Means(Meaning::reported) ? " reports " : " raised ") + event.As<Raised>().type +
-                  PlaceWords(event) + DuringWords(event.As<Raised>().during) + (text.empty() ? "" : ": " + text) +
-                  (plain ? "" : "; the output does not show which rank it is")
-        : ObjectWords(event).empty()
-            ? refusal + " (" +
-                  (IsOfTheProgram(event)
-                       ? event.As<Raised>().type + PlaceWords(event) + (text.empty() ? "" : ": " + text)
-                       : ReportedWords(event, SaysAll(event) ? std::string() : text)) +
-                  ")"
-            : RefusalWithObject(event);
+    finding.headline = refusal.empty()
+                           ? (plain             ? "the process"
+                              : subject.known() ? SubjectWords(subject)
+                                                : "a rank") +
+                                 std::string(event.Means(Meaning::reported) ? " reports " : " raised ") +
+                                 event.As<Raised>().type + PlaceWords(event) + DuringWords(event.As<Raised>().during) +
+                                 (text.empty() ? "" : ": " + text) +
+                                 (plain ? "" : "; the output does not show which rank it is")
+                       : ObjectWords(event).empty()
+                           ? refusal + " (" +
+                                 (IsOfTheProgram(event)
+                                      ? event.As<Raised>().type + PlaceWords(event) + (text.empty() ? "" : ": " + text)
+                                      : ReportedWords(event, SaysAll(event) ? std::string() : text)) +
+                                 ")"
+                           : RefusalWithObject(event);
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
                              (plain || IsRefusedStart(event) ? "" : " (rank unknown)")));
@@ -330,8 +330,8 @@ static RuleAnswer JudgeException(const Case& facts) {
   // Of ranks that raise the same, the traceback of one may be whole.
   const bool in_collective =
       std::any_of(chosen->begin(), chosen->end(), [](const Event* one) { return one->As<Raised>().in_collective; });
-  const bool ours_follows = many && by_all && !by_nccl && !in_collective && (refused.empty() || IsOfTheProgram(sample)) &&
-                            !sample.Means(Meaning::of_communication);
+  const bool ours_follows = many && by_all && !by_nccl && !in_collective &&
+                            (refused.empty() || IsOfTheProgram(sample)) && !sample.Means(Meaning::of_communication);
   // What is cut is quoted, so that it does not run into the sentence behind it.
   if (ours_follows && message.ends_with("...")) message = "'" + message + "'";
   finding.headline =
@@ -362,8 +362,7 @@ static RuleAnswer JudgeException(const Case& facts) {
   if (!refused.empty()) finding.headline = JoinToRefusal(RefusalWithObject(sample), !object.empty(), finding.headline);
   if (std::string words = CommandLineWords(facts, sample, finding.ranks); !words.empty())
     finding.headline = std::move(words);
-  if (finding.fix.empty() && in_collective && IsUnreadableContent(type))
-    finding.fix = ReceivedContentSteps();
+  if (finding.fix.empty() && in_collective && IsUnreadableContent(type)) finding.fix = ReceivedContentSteps();
   TellOwners(facts, sample, finding);
   const bool of_command_line = refused == "command-line" || refused == "unknown-argument";
   if (of_command_line && TimesTold(sample.text) > (*chosen).size()) finding.ranks.clear();

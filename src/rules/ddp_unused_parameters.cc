@@ -122,10 +122,11 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   const std::string which = lead.names.empty() ? "" : " " + ParameterWords(lead.names);
   const std::string own = all ? OwnParameters(events) : std::string();
   finding.headline =
-      !own.empty() ? "each rank took another branch: different parameters got no gradient (" + own + "), and DDP stopped"
+      !own.empty()
+          ? "each rank took another branch: different parameters got no gradient (" + own + "), and DDP stopped"
       : all ? "Parameters" + which +
-                " got no gradient on any rank, since they do not contribute to the loss, and "
-                "DDP stopped"
+                  " got no gradient on any rank, since they do not contribute to the loss, and "
+                  "DDP stopped"
       : finding.ranks.empty() && !told.empty()
           ? "Parameters" + which + " got no gradient (reported by " + RankWords(told) +
                 "), and DDP stopped: they do not contribute to the loss, either on all ranks or only on ranks that "

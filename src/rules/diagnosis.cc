@@ -144,7 +144,11 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     }
     for (CannotTell& open : answer.open) asked.emplace_back(rule->id, std::move(open));
   }
-  if (auto failed = FindFailedBenchmark(incident)) diagnosis.findings.push_back(std::move(*failed));
+  // A benchmark that stops says so at the end; where a rule knows the cause, that is what happened.
+  const bool known = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& one) {
+    return one.severity == Severity::critical && !one.cause.empty() && one.confidence != Confidence::possible;
+  });
+  if (auto failed = FindFailedBenchmark(incident); failed && !known) diagnosis.findings.push_back(std::move(*failed));
   if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
   if (auto slow = FindSlowPeerAccess(incident)) diagnosis.findings.push_back(std::move(*slow));
   if (auto falls = FindFallingBenchmark(incident)) diagnosis.findings.push_back(std::move(*falls));

@@ -92,17 +92,18 @@ void TellEndedThread(bool many, Finding& finding) {
 
 std::vector<std::string> ReceivedContentSteps() {
   return {
-      "The bytes came from other ranks through a collective, not from a file: see that all ranks make the same calls on "
+      "The bytes came from other ranks through a collective, not from a file: see that all ranks make the same calls "
+      "on "
       "this group in the same order (a collective of other calls in between gives such bytes).",
-      "Call torch.cuda.set_device(local_rank) before collectives of objects: with NCCL each rank needs a GPU of its own "
+      "Call torch.cuda.set_device(local_rank) before collectives of objects: with NCCL each rank needs a GPU of its "
+      "own "
       "for them."};
 }
 
 bool IsUnreadableContent(std::string_view type) {
   type.remove_prefix(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
-  return std::any_of(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& one) {
-    return one.name == type && one.group == TypeGroup::content;
-  });
+  return std::any_of(std::begin(kTypes), std::end(kTypes),
+                     [&](const TypeRow& one) { return one.name == type && one.group == TypeGroup::content; });
 }
 
 std::string PlaceToFix(const Event& raised) {

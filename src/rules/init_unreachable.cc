@@ -73,8 +73,8 @@ static std::vector<std::string> RefusedAdvice(bool store, Library library) {
 // The packets get no answer, or have no way: the process that should listen may be well.
 // "192.0.2.15", "fe80::1"
 static bool IsNumericAddress(std::string_view name) {
-  return !name.empty() && (name.find(':') != std::string_view::npos ||
-                           name.find_first_not_of("0123456789.") == std::string_view::npos);
+  return !name.empty() &&
+         (name.find(':') != std::string_view::npos || name.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
 static std::vector<std::string> NoAnswerAdvice(const std::string& address, ConnectProblem problem) {

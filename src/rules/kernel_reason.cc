@@ -149,8 +149,7 @@ void NoteMildXid(const Case& facts, RuleAnswer& answer) {
     if (step.ends_with('.')) step.pop_back();
     step[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(step[0])));
     finding.headline = "the GPU at PCI " + fault.pci + (host.empty() ? "" : " on " + host) + " reports Xid " +
-                       std::to_string(fault.number) + " (" + std::string(entry->name) +
-                       "), which does not end a job";
+                       std::to_string(fault.number) + " (" + std::string(entry->name) + "), which does not end a job";
     finding.evidence.push_back(CiteEvent(event, "what the driver reports"));
     finding.fix = {std::string(entry->advice)};
     answer.findings.push_back(std::move(finding));

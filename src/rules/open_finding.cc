@@ -296,10 +296,10 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
             CiteEvent(*call.first, call.op == OpKind::unknown
                                        ? RankWords(call.ranks) + " timed out"
                                        : RankWords(call.ranks) + " waited in " + TimedOutCallWords(call) +
-                                       (HasSeveralGroups(census) ? " of group " + call.group : std::string()) +
-                                       (IsFoundLate(*call.first) ? " far beyond its timeout"
-                                        : call.ranks.size() == 1 ? " until it timed out"
-                                                                 : " until they timed out")));
+                                             (HasSeveralGroups(census) ? " of group " + call.group : std::string()) +
+                                             (IsFoundLate(*call.first) ? " far beyond its timeout"
+                                              : call.ranks.size() == 1 ? " until it timed out"
+                                                                       : " until they timed out")));
     }
     std::vector<Rank> left;
     for (size_t i = kMostCited; i < census.calls.size(); ++i)

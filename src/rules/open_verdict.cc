@@ -365,7 +365,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     }
   }
   if (diagnosis.headline.empty() && !SpeakOfRasLead(facts, diagnosis) && !SpeakOfRasSilence(facts, diagnosis) &&
-      !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) && !QuoteUnreadError(facts, diagnosis)) {
+      !QuoteUnknownWarning(facts, diagnosis) && !QuoteSlowXla(facts, diagnosis) &&
+      !QuoteUnreadError(facts, diagnosis)) {
     diagnosis.headline = WordsWithoutFault(facts, diagnosis, IsTroubleTold(facts.incident));
     diagnosis.progresses = ShowsProgressToItsEnd(facts, diagnosis);
   }

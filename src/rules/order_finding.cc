@@ -219,12 +219,10 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
       CiteCall(facts.incident, *odd.stream, *odd.call,
                RankWords(odd.ranks) + " issued this" + (caller.empty() ? "" : ", called from " + caller)));
   // One line of the program may issue both: then the callers tell them apart.
-  const std::string theirs =
-      caller.empty() ? std::string() : CallerWords(facts.incident, *usual.call, *odd.call);
-  finding.evidence.push_back(
-      CiteCall(facts.incident, *usual.stream, *usual.call,
-               RankWords(usual.ranks) + " issued this at the same position" +
-                   (theirs.empty() ? "" : ", called from " + theirs)));
+  const std::string theirs = caller.empty() ? std::string() : CallerWords(facts.incident, *usual.call, *odd.call);
+  finding.evidence.push_back(CiteCall(facts.incident, *usual.stream, *usual.call,
+                                      RankWords(usual.ranks) + " issued this at the same position" +
+                                          (theirs.empty() ? "" : ", called from " + theirs)));
   finding.cause = skipped ? "collective-skipped" : "collective-extra";
   if (!skipped && !stray && !caller.empty() && use != PeerUse::same_site)
     finding.fix = {"Look at " + caller + ": why " + (one ? "does only " : "do only ") + RankWords(odd.ranks) +

@@ -204,8 +204,8 @@ static std::string LittleThatIsShown(const Incident& incident) {
   }
   std::string words;
   if (progress)
-    words = std::string("; the last progress line is for ") +
-            (progress->As<Progress>().of_epoch ? "epoch " : "step ") + std::to_string(progress->As<Progress>().step);
+    words = std::string("; the last progress line is for ") + (progress->As<Progress>().of_epoch ? "epoch " : "step ") +
+            std::to_string(progress->As<Progress>().step);
   if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which alone is not a fault";
   return words;
 }
@@ -213,9 +213,8 @@ static std::string LittleThatIsShown(const Incident& incident) {
 // What shows that they came to their end: NCCL's lines, or the program's own.
 static std::string ClosedWords(const Case& facts) {
   const auto& ranks = facts.analyses.life.ranks;
-  const bool nccl = std::all_of(ranks.begin(), ranks.end(), [](const auto& one) {
-    return !one.second.finished || one.second.has_nccl_log;
-  });
+  const bool nccl = std::all_of(ranks.begin(), ranks.end(),
+                                [](const auto& one) { return !one.second.finished || one.second.has_nccl_log; });
   return nccl ? "every rank that is shown closed its communicators" : "every rank that is shown says that it is done";
 }
 

@@ -67,9 +67,9 @@ std::string LastStepWords(const PrintedLaggard& odd) {
   const bool data = odd.part == PrintedLaggard::Part::data;
   const double part = data ? odd.last->data : odd.last->work;
   const std::string what = data ? "data loading" : "compute";
-  return "the last such step: " + Seconds(part) + (IsAllOfStep(part, odd.last->whole)
-                                                       ? " of " + what
-                                                       : " of a " + Seconds(odd.last->whole) + " step was " + what);
+  return "the last such step: " + Seconds(part) +
+         (IsAllOfStep(part, odd.last->whole) ? " of " + what
+                                             : " of a " + Seconds(odd.last->whole) + " step was " + what);
 }
 
 void AddFix(const Case& facts, const PrintedLaggard& odd, Finding& finding) {

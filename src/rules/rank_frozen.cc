@@ -46,9 +46,10 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
       who + (one ? " is" : " are") + " most likely frozen: " + (one ? "it" : "they") +
       (records > 0 ? " wrote no flight record, printed no stack" : " printed no stack") +
       " and closed no connection before the others timed out, while " +
-      (records > 0 ? std::to_string(records) + (records == 1 ? " peer wrote a flight record" : " peers wrote flight records")
-                   : std::to_string(facts.analyses.life.stacks) +
-                         (facts.analyses.life.stacks == 1 ? " peer printed its stack" : " peers printed their stacks"));
+      (records > 0
+           ? std::to_string(records) + (records == 1 ? " peer wrote a flight record" : " peers wrote flight records")
+           : std::to_string(facts.analyses.life.stacks) +
+                 (facts.analyses.life.stacks == 1 ? " peer printed its stack" : " peers printed their stacks"));
   if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
   if (records > 0)
     finding->evidence.push_back(CiteAbsence(who + " wrote no flight record; " + std::to_string(records) +

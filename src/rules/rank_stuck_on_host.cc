@@ -65,9 +65,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
     by_stack = true;
     if (where.empty()) where = still.stack->where;
     // The frame is the best evidence: it goes first.
-    finding->evidence.insert(
-        finding->evidence.begin(),
-        CiteStack(facts.incident, *still.stack->thread, RankWords({still.rank}) + " is not in a collective"));
+    finding->evidence.insert(finding->evidence.begin(), CiteStack(facts.incident, *still.stack->thread,
+                                                                  RankWords({still.rank}) + " is not in a collective"));
   }
   if (!by_stack || !by_calls || !facts.analyses.outcome.hangs()) finding->confidence = Confidence::likely;
   // The job was ended before a wait for something done for the first time could be told from one for ever.

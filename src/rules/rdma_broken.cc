@@ -201,10 +201,11 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   // "Cannot allocate memory" may also be nvidia_peermem's, the IOMMU's or the adapter's own.
   const bool guessed = fault == RdmaFault::unknown || (fault == RdmaFault::locked_memory && !limit);
   finding.confidence = guessed ? Confidence::likely : Confidence::certain;
-  finding.headline = RdmaFaultWords(fault, *lead, limit) +
-                     (told.ranks.empty() && told.hosts.empty() && told.rankless.empty() ? std::string()
-                                                                                        : " (" + TellerWords(told) + ")") +
-                     RankUnknownWords(told);
+  finding.headline =
+      RdmaFaultWords(fault, *lead, limit) +
+      (told.ranks.empty() && told.hosts.empty() && told.rankless.empty() ? std::string()
+                                                                         : " (" + TellerWords(told) + ")") +
+      RankUnknownWords(told);
   finding.fix = RdmaAdvice(fault, *lead);
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.emplace_back(

@@ -51,8 +51,9 @@ std::string RayWords(const Pending& pending) {
   if (pending.why == PendingWhy::unknown_node)
     return "Ray cannot place the job: it asks for the node '" + pending.who +
            "' by a name, and Ray knows its nodes by their addresses" + FreeWords(pending);
-  const std::string waits =
-      pending.seconds > 0 ? "has waited " + DurationWords(int64_t{pending.seconds} * 1'000'000'000) : std::string("waits");
+  const std::string waits = pending.seconds > 0
+                                ? "has waited " + DurationWords(int64_t{pending.seconds} * 1'000'000'000)
+                                : std::string("waits");
   return "the job has not started: it " + waits + " for Ray to reserve " + wanted +
          (pending.who.empty()
               ? ""

@@ -117,8 +117,7 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   }
   const bool one = hot.size() == 1;
   char heat[160];
-  std::snprintf(heat, sizeof heat, "%s %.0f °C, close to where GPUs throttle", one ? " is at" : " are at up to",
-                most);
+  std::snprintf(heat, sizeof heat, "%s %.0f °C, close to where GPUs throttle", one ? " is at" : " are at up to", most);
   char power[120] = "";
   if (less)
     std::snprintf(power, sizeof power, ", and %s %.0f W where the others draw %.0f W or more",
@@ -135,7 +134,8 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   finding.fix = {
       "Look whether its clock is held down: nvidia-smi -q -d PERFORMANCE,CLOCK,TEMPERATURE shows the reasons and the "
       "temperature at which this model slows down.",
-      "Check the cooling of that host (fans, airflow, inlet temperature); run the job without that GPU until it stays cool."};
+      "Check the cooling of that host (fans, airflow, inlet temperature); run the job without that GPU until it stays "
+      "cool."};
   answer.findings.push_back(std::move(finding));
 }
 

@@ -191,8 +191,8 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
       (!where.empty() ? where
        : EndsInSetup(facts)
            ? std::string("the log ends during NCCL's setup, and does not show which rank is responsible")
-           : std::string("no log line shows ") + (TellsPlace(place) ? "" : "where, or ") + "which rank caused it" + LastStepWords(facts.incident, told) +
-                 FinishedWords(facts.incident));
+           : std::string("no log line shows ") + (TellsPlace(place) ? "" : "where, or ") + "which rank caused it" +
+                 LastStepWords(facts.incident, told) + FinishedWords(facts.incident));
   if (!calls.number.empty())
     diagnosis.open = {{"Which rank makes the others wait?",
                        "the NCCL logs of the other ranks from the same time: a rank that has not issued " +

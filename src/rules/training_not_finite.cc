@@ -75,10 +75,10 @@ Finding ValueFinding(const NonFiniteTraining& found) {
   const std::string word = value.word == "nan" ? "NaN" : value.word;
   const bool lasts = found.processes <= 1 && value.run > 1 && value.run < value.lines && value.run_step >= 0;
   const bool of_program = name != "loss" && name != "gradient norm" && name.find(' ') == std::string::npos;
-  const bool told_apart = of_program && std::any_of(name.begin(), name.end(), [](char c) {
-    return c == '_' || (c >= 'A' && c <= 'Z');
-  });
-  finding.headline = (told_apart ? name : (of_program ? "The value of " : "The ") + name) + (lasts ? " has been " : " is ") + word;
+  const bool told_apart =
+      of_program && std::any_of(name.begin(), name.end(), [](char c) { return c == '_' || (c >= 'A' && c <= 'Z'); });
+  finding.headline =
+      (told_apart ? name : (of_program ? "The value of " : "The ") + name) + (lasts ? " has been " : " is ") + word;
   if (found.processes > 1) {
     // The norm is one number for all ranks: whichever had it first, all print it.
     finding.confidence = Confidence::possible;

@@ -10,20 +10,19 @@
 
 namespace tacet {
 
-// The job made progress behind the line: whatever it is, it was survived. An end alone shows nothing: a job may say that
-// it is done after it failed to save.
+// The job made progress behind the line: whatever it is, it was survived. An end alone shows nothing: a job may say
+// that it is done after it failed to save.
 static bool WentOnAfter(const Incident& incident, const Event& error) {
   const auto is_behind = [&](const SourceRef& source) {
     return source.file == error.source.file && source.line > error.source.line;
   };
-  return std::any_of(incident.events.begin(), incident.events.end(),
-                     [&](const Event& event) {
-                       if (event.kind != EventKind::progress) return false;
-                       // The same rank may print its steps into another file.
-                       const bool later = event.rank.known() && event.rank == error.rank && event.wall_ns != kNoTime &&
-                                          error.wall_ns != kNoTime && event.wall_ns > error.wall_ns;
-                       return is_behind(event.source) || later;
-                     });
+  return std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    if (event.kind != EventKind::progress) return false;
+    // The same rank may print its steps into another file.
+    const bool later = event.rank.known() && event.rank == error.rank && event.wall_ns != kNoTime &&
+                       error.wall_ns != kNoTime && event.wall_ns > error.wall_ns;
+    return is_behind(event.source) || later;
+  });
 }
 
 // The same words, with other numbers and names of files.
@@ -41,9 +40,9 @@ static bool IsAlike(std::string_view a, std::string_view b) {
 static bool IsSurvived(const Incident& incident, const Event& error) {
   return WentOnAfter(incident, error) ||
          std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
-           return &event != &error && event.kind == EventKind::unread_error &&
-                  event.source.file == error.source.file && event.source.line < error.source.line &&
-                  IsAlike(event.text, error.text) && WentOnAfter(incident, event);
+           return &event != &error && event.kind == EventKind::unread_error && event.source.file == error.source.file &&
+                  event.source.line < error.source.line && IsAlike(event.text, error.text) &&
+                  WentOnAfter(incident, event);
          });
 }
 

@@ -84,7 +84,10 @@ std::string MeasuredWords(int64_t ns) {
   constexpr int64_t kSecond = 1'000'000'000, kLast = 120 * kSecond;
   if (ns < kSecond || ns >= kLast) return DurationWords(ns);
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f s", ns < 10 * kSecond ? 2 : ns < 100 * kSecond ? 1 : 0,
+  std::snprintf(text, sizeof text, "%.*f s",
+                ns < 10 * kSecond    ? 2
+                : ns < 100 * kSecond ? 1
+                                     : 0,
                 static_cast<double>(ns) / 1e9);
   return text;
 }

@@ -51,9 +51,8 @@ extern const Format kPortTableFormat;
 const Format kPortTableFormat = {
     .name = "port_table",
     .description =
-        "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, ibportstate, perfquery, "
-        "rdma link, "
-        "ip -br link; nvidia-smi nvlink -s",
+        "ports of network adapters: ibstat, ibstatus, ibv_devinfo, ibdev2netdev, iblinkinfo, perfquery, rdma link, ip "
+        "-br link; nvidia-smi nvlink -s",
     .recognise = RecognisePortTable,
     .read = ReadPortTable,
     .shares_lines = true,

@@ -115,38 +115,6 @@ TEST(PortTable, RowsOfRdmaLinkAndOfPdsh) {
   EXPECT_EQ(table.ports[3].port.device, "mlx5_5");
 }
 
-TEST(PortTable, AnInterfaceThatIsDownIsNotItsInfinibandPort) {
-  const PortTable table = ParsePortTable(
-      "mlx5_0   port  1  ==>  ibp26s0        (Down)  # CX-7 1/2 infiniband\n"
-      "mlx5_1   port  1  ==>  enp27s0f0np0   (Down)\n");
-  ASSERT_EQ(table.ports.size(), 2u);
-  EXPECT_EQ(table.ports[0].port.health, PortHealth::interface_down);
-  EXPECT_EQ(table.ports[1].port.health, PortHealth::down);
-  EXPECT_TRUE(IsPortLine("mlx5_3  port  1  ==>  ib3  (Up)  # spare"));
-}
-
-TEST(PortTable, OnePortThatIsAskedForByItsNumber) {
-  const PortTable table = ParsePortTable(
-      "# Port info: Lid 4 port 17\nLinkState:.......................Down\n"
-      "PhysLinkState:...................Disabled\nLinkWidthActive:.................4X\n"
-      "# Port info: Lid 4 port 18\nLinkState:.......................Active\n"
-      "PhysLinkState:...................LinkUp\n");
-  ASSERT_EQ(table.ports.size(), 2u);
-  EXPECT_EQ(table.ports[0].port.device, "LID 4");
-  EXPECT_EQ(table.ports[0].port.port, 17);
-  EXPECT_EQ(table.ports[0].port.health, PortHealth::disabled);
-  EXPECT_EQ(table.ports[1].port.health, PortHealth::active);
-}
-
-TEST(PortTable, APartOfIbstatBelowTheNameOfItsAdapter) {
-  const PortTable table =
-      ParsePortTable("Port 1:\n\tState: Down\n\tPhysical state: Polling\n\tRate: 10\n\tLink layer: InfiniBand\n");
-  ASSERT_EQ(table.ports.size(), 1u);
-  EXPECT_EQ(table.ports[0].port.health, PortHealth::down);
-  EXPECT_TRUE(table.ports[0].port.polling);
-  EXPECT_TRUE(IsPortLine("    Physical state: LinkUp"));
-}
-
 TEST(PortTable, VirtualInterfacesAreNoPorts) {
   const PortTable table = ParsePortTable(
       "lo               UNKNOWN        00:00:00:00:00:00 <LOOPBACK,UP,LOWER_UP>\n"
