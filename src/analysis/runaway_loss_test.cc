@@ -31,7 +31,8 @@ Incident Printing(std::string_view name, const std::vector<double>& losses) {
 }
 
 TEST(RunawayLoss, GrowsByOrdersOfMagnitudeAndStaysThere) {
-  const auto found = FindRunawayLoss(Printing("mse", {0.6, 0.03, 0.08, 0.26, 0.9, 2.3, 7.1, 18, 65, 184, 525}));
+  const Incident incident = Printing("mse", {0.6, 0.03, 0.08, 0.26, 0.9, 2.3, 7.1, 18, 65, 184, 525});
+  const auto found = FindRunawayLoss(incident);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->series->name, "mse");
 }
