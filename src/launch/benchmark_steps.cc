@@ -16,7 +16,7 @@
 
 #include "launch/command_run.h"
 
-extern char** environ;
+extern "C" char** environ;
 
 namespace tacet {
 namespace {

@@ -27,7 +27,7 @@
 #include "render/render_names.h"
 #include "render/text_layout.h"
 
-extern char** environ;
+extern "C" char** environ;
 
 namespace tacet {
 namespace {

@@ -15,7 +15,7 @@
 #include "lint/settings_scan.h"
 #include "model/assembly.h"
 
-extern char** environ;
+extern "C" char** environ;
 
 namespace tacet {
 namespace {

@@ -23,7 +23,7 @@
 #include "render/json_render.h"
 #include "render/text_render.h"
 
-extern char** environ;
+extern "C" char** environ;
 
 namespace tacet {
 namespace {

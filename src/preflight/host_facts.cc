@@ -16,7 +16,7 @@
 #include "launch/run_settings.h"
 #include "launch/secret_words.h"
 
-extern char** environ;
+extern "C" char** environ;
 
 namespace tacet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/text_scan.h"
 
-extern char** environ;
+extern "C" char** environ;
 
 namespace tacet {
 namespace {
