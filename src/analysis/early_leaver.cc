@@ -2,41 +2,41 @@
 #include "analysis/early_leaver.h"
 
 #include <algorithm>
+#include <array>
 
 #include "model/event_time.h"
 
 namespace tacet {
 namespace {
 
-// Anything that a rank says of an error, of its own or of others.
-const Event* Complaint(const RankLife& life) {
-  const Event* first = nullptr;
-  for (const Event* one :
-       {life.timeout, life.lost_peer, life.gloo_timeout, life.gloo_loss, life.gave_up, life.consequence, life.exception,
-        life.shared_gpu_error, life.gpu_error, life.cuda_oom, life.host_memory, life.segfault, life.oom_killed,
-        life.init_error, life.aborted, life.unused_parameters})
-    if (one && (!first || IsBefore(*one, *first))) first = one;
-  return first;
+// What shows that a rank waited for somebody.
+std::array<const Event*, 5> WaitsOf(const RankLife& life) {
+  return {life.timeout, life.lost_peer, life.gloo_timeout, life.gloo_loss, life.gave_up};
 }
 
-// What shows that a rank waited for somebody.
-const Event* Wait(const RankLife& life) {
+const Event* FirstWait(const RankLife& life) {
   const Event* first = nullptr;
-  for (const Event* one : {life.timeout, life.lost_peer, life.gloo_timeout, life.gloo_loss, life.gave_up})
+  for (const Event* one : WaitsOf(life))
     if (one && (!first || IsBefore(*one, *first))) first = one;
   return first;
 }
 
 // It still told of a wait when this one had ended.
-bool Waits(const RankLife& life, const Event& left) {
-  for (const Event* one : {life.timeout, life.lost_peer, life.gloo_timeout, life.gloo_loss, life.gave_up})
-    if (one && CameBefore(left, *one)) return true;
-  return false;
+bool WaitedBehind(const RankLife& life, const Event& left) {
+  const auto waits = WaitsOf(life);
+  return std::any_of(waits.begin(), waits.end(), [&](const Event* one) { return one && CameBefore(left, *one); });
+}
+
+// Anything that a rank says of an error, of its own or of others.
+bool Complains(const RankLife& life) {
+  return FirstWait(life) || life.consequence || life.exception || life.shared_gpu_error || life.gpu_error ||
+         life.cuda_oom || life.host_memory || life.segfault || life.oom_killed || life.init_error || life.aborted ||
+         life.unused_parameters;
 }
 
 bool Left(const RankLife& life) {
   const bool failed = life.exited && life.exited->As<ProcessEnd>().code > 0;
-  return life.left && !Complaint(life) && !failed;
+  return life.left && !Complains(life) && !failed;
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ EarlyLeavers FindEarlyLeavers(const SignsOfLife& signs, const Outcome& outcome) 
   for (const auto& [rank, life] : signs.ranks) {
     if (!Left(life)) {
       ++others;
-      if (const Event* wait = Wait(life); wait && (!found.felt || IsBefore(*wait, *found.felt))) found.felt = wait;
+      if (const Event* wait = FirstWait(life); wait && (!found.felt || IsBefore(*wait, *found.felt))) found.felt = wait;
     } else {
       found.ranks.push_back(rank);
       if (!found.left || IsBefore(*life.left, *found.left)) found.left = life.left;
@@ -62,11 +62,11 @@ EarlyLeavers FindEarlyLeavers(const SignsOfLife& signs, const Outcome& outcome) 
     const Event& left = *signs.Of(rank)->left;
     if (OrderOf(left, *found.felt) == TimeOrder::after) return {};
     if (std::none_of(signs.ranks.begin(), signs.ranks.end(),
-                     [&](const auto& other) { return !Left(other.second) && Waits(other.second, left); }))
+                     [&](const auto& other) { return !Left(other.second) && WaitedBehind(other.second, left); }))
       return {};
   }
   for (const auto& [rank, life] : signs.ranks)
-    if (!Left(life) && Wait(life)) found.waiters.push_back(rank);
+    if (!Left(life) && FirstWait(life)) found.waiters.push_back(rank);
   return found;
 }
 

@@ -109,7 +109,6 @@ std::optional<DataWait> FindDataWait(const Incident& incident) {
       wait.usual = MedianWhole(split.later);
       return wait;
     }
-    wait.usual = MedianWhole(all);
     for (const StepShare* step : all)
       if (step->data >= kLongLoad * wait.usual && step != all.front()) wait.longest.push_back(step);
     // What these few cost, of all that is shown.

@@ -72,7 +72,8 @@ std::optional<Shift> ShiftOf(const Step& step, size_t names, double usual) {
   return std::nullopt;
 }
 
-std::optional<ShiftedWait> ShiftIn(const LogOutline& names, const std::vector<Step>& steps, const Patience& patience) {
+std::optional<ShiftedWait> ShiftIn(const std::vector<std::string>& names, const std::vector<Step>& steps,
+                                   const Patience& patience) {
   constexpr size_t kFewestSteps = 6, kFewestEvents = 3;
   constexpr double kSameRank = 0.9;
   if (steps.size() < kFewestSteps) return std::nullopt;
@@ -88,7 +89,7 @@ std::optional<ShiftedWait> ShiftIn(const LogOutline& names, const std::vector<St
   std::map<std::tuple<int32_t, uint32_t, uint32_t>, std::vector<Shift>> found;
   size_t all = 0;
   for (const Step& step : steps)
-    if (const auto shift = ShiftOf(step, names.decimal_names.size(), usual)) {
+    if (const auto shift = ShiftOf(step, names.size(), usual)) {
       found[{shift->rank, shift->own_name, shift->wait_name}].push_back(*shift);
       ++all;
     }
@@ -107,8 +108,8 @@ std::optional<ShiftedWait> ShiftIn(const LogOutline& names, const std::vector<St
     cost += shift.own - shift.others;
   }
   wait.rank = Rank{most->second.front().rank};
-  wait.own_name = names.decimal_names[most->second.front().own_name];
-  wait.wait_name = names.decimal_names[most->second.front().wait_name];
+  wait.own_name = names[most->second.front().own_name];
+  wait.wait_name = names[most->second.front().wait_name];
   wait.events = most->second.size();
   wait.steps = steps.size();
   wait.ranks = steps.front().size();
@@ -124,24 +125,23 @@ std::optional<ShiftedWait> ShiftIn(const LogOutline& names, const std::vector<St
 }  // namespace
 
 std::optional<ShiftedWait> FindShiftedWait(const Incident& incident) {
-  // Names are numbered within a text: those of the first text that has any are the ones that count.
+  // Each text numbers its names by itself: here they have one numbering.
   std::map<std::pair<int64_t, int64_t>, Step> steps;
   std::set<int32_t> ranks;
-  LogOutline names;
+  std::vector<std::string> names;
   for (const LogOutline& outline : incident.outlines)
     for (const StepDecimal& one : outline.decimals) {
       if (one.rank < 0) continue;
       const std::string& name = outline.decimal_names[one.name];
-      auto at = std::find(names.decimal_names.begin(), names.decimal_names.end(), name);
-      if (at == names.decimal_names.end()) {
-        names.decimal_names.push_back(name);
-        at = std::prev(names.decimal_names.end());
+      auto at = std::find(names.begin(), names.end(), name);
+      if (at == names.end()) {
+        names.push_back(name);
+        at = std::prev(names.end());
       }
       ranks.insert(one.rank);
-      steps[{one.epoch, one.place}][one.rank].try_emplace(static_cast<uint32_t>(at - names.decimal_names.begin()),
-                                                          &one);
+      steps[{one.epoch, one.place}][one.rank].try_emplace(static_cast<uint32_t>(at - names.begin()), &one);
     }
-  if (ranks.size() < 2 || names.decimal_names.size() < 2) return std::nullopt;
+  if (ranks.size() < 2 || names.size() < 2) return std::nullopt;
   std::vector<Step> whole;
   for (auto& [place, step] : steps)
     if (step.size() == ranks.size()) whole.push_back(std::move(step));

@@ -2,6 +2,9 @@
 #include "model/handled_errors.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
 
 namespace tacet {
 namespace {
@@ -17,37 +20,65 @@ bool TellsOfABadEnd(const Event& event) {
   }
 }
 
-// The function that raised it printed it as well, and the process went on: lines of its program stand behind it in the
-// same file, or in another output of the process that ends with a line of its own.
-bool PrintedAndWentOn(const Incident& incident, const Event& event) {
+// What each process prints of its own: lines with its mark, and those without one in files that it alone writes.
+class OwnOutput {
+ public:
+  explicit OwnOutput(const Incident& incident) {
+    std::map<FileId, const Process*> writers;  // null: several
+    for (const Process& process : incident.processes)
+      for (const FileId file : process.files)
+        if (const auto [known, is_new] = writers.emplace(file, &process); !is_new && known->second != &process)
+          known->second = nullptr;
+    for (const LogOutline& outline : incident.outlines)
+      for (const OwnLine& line : outline.own_lines) {
+        if (line.rank >= 0)
+          of_rank_[line.rank].push_back(&line);
+        else if (writers[line.source.file] != nullptr)
+          of_file_[line.source.file].push_back(&line);
+      }
+  }
+
+  // Behind the event in the same file, or in another output of its process.
+  size_t LinesBeside(const Event& event, const Process& process) const {
+    size_t count = 0;
+    const auto add = [&](const auto& lines, const auto& key) {
+      const auto found = lines.find(key);
+      if (found == lines.end()) return;
+      for (const OwnLine* line : found->second)
+        count += line->source.file != event.source.file || line->source.line > event.source.line;
+    };
+    if (event.rank.known()) add(of_rank_, event.rank.value);
+    for (const FileId file : process.files) add(of_file_, file);
+    return count;
+  }
+
+ private:
+  std::map<int32_t, std::vector<const OwnLine*>> of_rank_;
+  std::map<FileId, std::vector<const OwnLine*>> of_file_;
+};
+
+bool IsCaughtThere(const Event& event) { return event.kind == EventKind::exception && event.As<Raised>().caught_there; }
+
+// The function that raised it printed it as well, and the process went on.
+void ForgivePrintedErrors(Incident& incident) {
   constexpr size_t kFewestLines = 3;
-  if (!event.As<Raised>().caught_there || event.speaker >= incident.processes.size()) return false;
-  // Lines without a mark are this process' own where no other one writes to the file.
-  std::vector<FileId> files = incident.processes[event.speaker].files;
-  for (size_t other = 0; other < incident.processes.size(); ++other)
-    if (other != event.speaker)
-      for (const FileId shared : incident.processes[other].files) std::erase(files, shared);
-  size_t behind = 0;
-  for (const LogOutline& outline : incident.outlines)
-    for (const OwnLine& line : outline.own_lines) {
-      const bool own = line.rank >= 0 ? Rank{line.rank} == event.rank
-                                      : std::find(files.begin(), files.end(), line.source.file) != files.end();
-      behind += own && (line.source.file != event.source.file || line.source.line > event.source.line);
-    }
-  return behind >= kFewestLines;
+  const OwnOutput output(incident);
+  std::erase_if(incident.events, [&](const Event& event) {
+    if (!IsCaughtThere(event) || event.speaker >= incident.processes.size() ||
+        output.LinesBeside(event, incident.processes[event.speaker]) < kFewestLines)
+      return false;
+    incident.diagnostics.push_back(
+        {DiagnosticSeverity::note, "exception-survived",
+         event.As<Raised>().type + " was printed where it was raised, and the process continued", event.source, ""});
+    return true;
+  });
 }
 
 }  // namespace
 
 void ForgiveHandledErrors(Incident& incident) {
   if (std::any_of(incident.events.begin(), incident.events.end(), TellsOfABadEnd)) return;
-  std::erase_if(incident.events, [&](const Event& event) {
-    if (event.kind != EventKind::exception || !PrintedAndWentOn(incident, event)) return false;
-    incident.diagnostics.push_back(
-        {DiagnosticSeverity::note, "exception-survived",
-         event.As<Raised>().type + " was printed where it was raised, and the process continued", event.source, ""});
-    return true;
-  });
+  if (std::any_of(incident.events.begin(), incident.events.end(), IsCaughtThere)) ForgivePrintedErrors(incident);
   if (incident.survived.empty()) return;
   std::erase_if(incident.events, [&](const Event& event) {
     if (event.kind != EventKind::exception) return false;
