@@ -10,6 +10,7 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/told_lines.h"
+#include "evidence/told_states.h"
 
 namespace tacet {
 namespace {
@@ -66,13 +67,6 @@ std::vector<NamedValue> NamedValuesOf(std::string_view text) {
     members.push_back(member);
   }
   return members;
-}
-
-std::string LowerKey(std::string_view text) {
-  std::string low(text);
-  for (char& c : low)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return low;
 }
 
 template <size_t N>
@@ -149,7 +143,7 @@ ErrorRecord SortValues(const std::vector<NamedValue>& members) {
   ErrorRecord record;
   bool inside = false;  // of a record that tells the error
   for (const NamedValue& member : members) {
-    const std::string low = LowerKey(member.key);
+    const std::string low = Lowered(member.key);
     const std::string_view key = LastPartOfKey(low);
     if (member.object) {
       inside = IsAmong(key, kContainerKeys);
@@ -163,7 +157,7 @@ ErrorRecord SortValues(const std::vector<NamedValue>& members) {
     }
     const bool of_error = inside || low.starts_with("error.") || low.starts_with("exception.");
     if (IsAmong(key, kLevelKeys)) {
-      record.bad_level |= IsAmong(LowerKey(member.value), kBadLevelNames);
+      record.bad_level |= IsAmong(Lowered(member.value), kBadLevelNames);
     } else if (IsAmong(key, kTraceKeys)) {
       AppendPart(WithoutEscapes(member.value), record.traces);
     } else if (IsAmong(key, kErrorKeys) || (of_error && (IsAmong(key, kMessageKeys) || key == "value"))) {
@@ -192,10 +186,10 @@ bool BeginsLikeARecord(std::string_view json) {
   if (first.empty()) return false;
   bool level = false, message = false;
   for (const NamedValue& value : first) {
-    level |= IsAmong(LowerKey(value.key), kLevelKeys);
-    message |= IsAmong(LowerKey(value.key), kMessageKeys);
+    level |= IsAmong(Lowered(value.key), kLevelKeys);
+    message |= IsAmong(Lowered(value.key), kMessageKeys);
   }
-  return (level && message) || IsAmong(LowerKey(first[0].key), kFirst);
+  return (level && message) || IsAmong(Lowered(first[0].key), kFirst);
 }
 
 bool ReadErrorRecord(std::string_view line, std::string* text) {
