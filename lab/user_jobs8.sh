@@ -17,7 +17,7 @@
 # LAB_PYTHON (python3), LAB_TORCHRUN (torchrun); LAB_DEVICE=cpu takes gloo and leaves MPS out. LAB_LIMIT replaces the limits.
 set -u
 out=$1 at_once=${2:-8} here=$(cd "$(dirname "$0")" && pwd)
-[ "$at_once" -gt 8 ] && at_once=8
+[ "$at_once" -gt "${LAB_MOST:-8}" ] && at_once=${LAB_MOST:-8}
 [ $# -ge 2 ] && shift 2 || shift
 only=" $* "
 program=${LAB_PROGRAM:-$here/user_job8.py}
