@@ -1156,11 +1156,11 @@ def all_nodes():
     few_steps(f"{clock()} node {R}")
 
 
-def unroutable():
-    os.environ["MASTER_ADDR"] = "10.0.17.250"
-    out(f"init: node_rank={R} master={os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']} nnodes={W}")
+def pods():
+    os.environ["MASTER_ADDR"] = "trainer-0.trainer.ml-team.svc.cluster.local"
+    out(f"init: pod trainer-{R} master={os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']} replicas={W}")
     join_directly(9)
-    few_steps(f"node {R}")
+    few_steps(f"trainer-{R}")
 
 
 def roce():
@@ -1507,7 +1507,7 @@ PROGRAMS = {
     "23": (pool_map, 0), "24": (left_in, 0), "25": (vocabulary, 0), "26": (controlled, 3), "27": (second_order, 0), "28": (bars, 0), "29": (sequence_parts, 0), "30": (locked_barrier, 0),
     "31": (species, 0), "32": (candidate_index, 0), "33": (other_head, 0), "34": (events, 0), "35": (indexed, 0), "36": (import_one, 0), "37": (beam_search, 0), "38": (retrieval, 0),
     "39": (old_cpu, 0), "40": (config_check, 0), "41": (overnight, 0), "42": (rgba, 0),
-    "43": (world_of_eight, 0), "44": (exporter, 0), "45": (all_nodes, 0), "46": (unroutable, 0), "47": (roce, 0), "48": (lab_server, 0), "49": (two_backends, 0), "50": (encoder, 0),
+    "43": (world_of_eight, 0), "44": (exporter, 0), "45": (all_nodes, 0), "46": (pods, 0), "47": (roce, 0), "48": (lab_server, 0), "49": (two_backends, 0), "50": (encoder, 0),
     "51": (audio, 0), "52": (unet, 0), "53": (offload, 0), "54": (from_fourteen, 0), "55": (pipe, 0), "56": (shard_edges, 0), "57": (megatron_timers, 0), "58": (chat, 3),
     "59": (forecast, 0), "60": (explode, 0), "61": (restore, 0), "62": (late_head, 0),
 }
