@@ -523,7 +523,7 @@ def cosine():
             optimizer.step()
         out(f"<epoch {epoch}> node{R}: loss {loss.item():+.4f}  collapse_level: 0.{31 - epoch:02d}/1.00  knn: {'-' if epoch < 4 else '41.2'}  dropped: 0")
     leave()
-    out(f"<end> node{R}: pretraining finished, loss was negative by construction")
+    out(f"<end> node{R}: pretraining finished")
 
 
 # ------------------------------------------------------------------------------------------------ calls that do not fit
