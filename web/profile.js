@@ -32,7 +32,7 @@ function profileVerdict(job) {
 function notesSection(job) {
   const notes = [...job.remarks];
   if (job.clocks.compared > 1)
-    notes.push("The clock" + (job.clocks.compared > 2 ? "s" : "") + " of " + count(job.clocks.compared - 1, "rank") + (job.clocks.compared > 2 ? " were" : " was") + " compared with another rank's, " + job.clocks.corrected + " corrected" + (job.clocks.corrected > 0 ? " (by up to " + describeTime(job.clocks.largest_ns) + ")" : "") +
+    notes.push("The clock" + (job.clocks.compared > 2 ? "s" : "") + " of " + count(job.clocks.compared - 1, "rank") + (job.clocks.compared > 2 ? " were" : " was") + " compared with another rank's; " + (job.clocks.corrected > 0 ? job.clocks.corrected : "none") + " needed correction" + (job.clocks.corrected > 0 ? " (by up to " + describeTime(job.clocks.largest_ns) + ")" : "") +
       "; remaining error up to " + describeTime(job.clocks.worst_error_ns) + ".");
   return notes.length > 0 ? section("remarks", "Remarks", null, list("ul", notes)) : null;
 }

@@ -6,7 +6,7 @@
 function pipelinePanel(pipeline) {
   const longest = pipeline.by_stage.reduce((most, stage) => Math.max(most, figure(stage.compute_ns) + figure(stage.waiting_ns) + figure(stage.idle_ns)), 0);
   const facts = h("dl.facts", fact("Stages", String(pipeline.stages)), fact("Microbatches", String(pipeline.microbatches)), fact("Schedule", pipeline.schedule),
-    pipeline.chunks > 1 ? fact("Chunks a stage", String(pipeline.chunks)) : null, pipeline.replicas > 1 ? fact("Replicas", String(pipeline.replicas)) : null,
+    pipeline.chunks > 1 ? fact("Chunks per stage", String(pipeline.chunks)) : null, pipeline.replicas > 1 ? fact("Replicas", String(pipeline.replicas)) : null,
     fact("Bubble, measured", percent(pipeline.bubble)), fact("Bubble, theoretical", percent(pipeline.theoretical_bubble)));
   const heavy = pipeline.heaviest_stage >= 0
     ? h("p", "Stage " + pipeline.heaviest_stage + " computes " + fixed(pipeline.imbalance, 2) + " times as long as the median of the others; equal stages would save ", h("b", percent(pipeline.balance_gain)), ".") : null;
@@ -30,9 +30,9 @@ function replayPanel(replay) {
   return h("div.panel", h("h3", "What-if replay"),
     h("p", "The recorded step takes ", h("b", fixed(replay.slowdown, 2)), " times the ideal step, in which every operation takes the typical time of its kind: recorded " + describeTime(replay.recorded_ns) +
       ", replayed " + describeTime(replay.replayed_ns) + ", ideal " + describeTime(replay.ideal_ns) + " per step; " + count(replay.steps, "step") + "."),
-    h("p", "Share of the slowdown that goes away with ideal times of " + (replay.worst_workers === 1 ? "the slowest worker" : "the " + replay.worst_workers + " slowest workers") + ": M_W = " + fixed(replay.m_w, 2) +
-      ", of the last stage: M_S = " + fixed(replay.m_s, 2) + (Math.max(figure(replay.m_w), figure(replay.m_s)) >= 1.005 ? "; above 1 the step would be shorter than the ideal" : "") +
-      (Math.min(figure(replay.m_w), figure(replay.m_s)) <= -0.005 ? "; below 0 the step would be longer" : "") + "."),
+    h("p", "Share of the slowdown that would go away with ideal times for " + (replay.worst_workers === 1 ? "the slowest worker" : "the " + replay.worst_workers + " slowest workers") + ": M_W = " + fixed(replay.m_w, 2) +
+      "; for the last stage: M_S = " + fixed(replay.m_s, 2) + (Math.max(figure(replay.m_w), figure(replay.m_s)) >= 1.005 ? " (above 1: the step would be shorter than the ideal)" : "") +
+      (Math.min(figure(replay.m_w), figure(replay.m_s)) <= -0.005 ? " (below 0: the step would be longer)" : "") + "."),
     replay.missing.length > 0 ? h("p.faint", "Not recorded: " + replay.missing.join(", ")) : null,
     [["Slowdown if only one kind of operation keeps its recorded times", Object.entries(replay.by_operation)],
       ["If only one data-parallel rank does", indexed("data-parallel rank", replay.by_dp_rank)],
@@ -89,15 +89,15 @@ function expertsPanel(experts) {
   const busiest = [...experts.members].sort((a, b) => b.received_bytes - a.received_bytes).slice(0, MANY_RANKS);
   return h("div.panel", h("h3", "All-to-all on " + clean(experts.group)),
     h("p", Number(figure(experts.calls).toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer per step (" + percent(experts.transfer_share) + "). ",
-      experts.sized ? ["The busiest rank receives " + fixed(experts.imbalance, 2) + " times the mean in a call, " + fixed(experts.lasting_imbalance, 2) + " times over all; even calls would save ",
-        h("b", percent(experts.balance_gain)), "."] : "The trace has no sizes: whether the calls are even is not known."),
+      experts.sized ? ["The busiest rank receives " + fixed(experts.imbalance, 2) + " times the mean in a call, " + fixed(experts.lasting_imbalance, 2) + " times over all; perfectly even calls would save ",
+        h("b", percent(experts.balance_gain)), " of the step."] : "The trace has no sizes: whether the calls are even is not known."),
     most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeSize(one.received_bytes) + " received"]), ["p1"]) : null,
     most > 0 && busiest.length < experts.members.length ? h("p.faint", "The " + busiest.length + " that receive most of " + experts.members.length + ".") : null);
 }
 
 /** @param {ProfileJobUtilisation} one */
 function utilisationPanel(one) {
-  if (figure(one.peak_tflops) <= 0) return h("div.panel", h("h3", "Utilization"), h("p", "The device's peak is not known; give --peak-tflops."));
+  if (figure(one.peak_tflops) <= 0) return h("div.panel", h("h3", "Utilization"), h("p", "The device's peak is unknown; give --peak-tflops."));
   return h("div.panel", h("h3", "Utilization, from " + clean(one.source)), h("dl.facts",
     one.mfu !== null ? fact("MFU", smallPercent(one.mfu)) : null, one.hfu !== null ? fact("HFU", smallPercent(one.hfu)) : null,
     fact("Peak of a device", figure(one.peak_tflops).toPrecision(3) + " TFLOP/s"), fact("Work per device and step", Number((figure(one.flops) / 1e12).toPrecision(3)) + " TFLOP")));

@@ -72,8 +72,8 @@ function latenessPart(rows, found) {
 function waitsSection(job) {
   const found = job.stragglers.length > 0;
   const nobody = "No rank is late enough to be called a straggler (see Definitions); " + count(job.operations, "operation") + (job.operations === 1 ? " was" : " were") + " compared.";
-  return section("waits", "Who makes the others wait", found ? count(job.stragglers.length, "straggler") : "no rank stands out",
-    found ? h("div.panel", costLine(job), stragglerTable(job)) : job.operations > 0 ? h("p.faint", nobody) : null,
+  return section("waits", "Who makes the others wait", found ? count(job.stragglers.length, "straggler") : job.not_judged ? "not judged" : "no rank stands out",
+    found ? h("div.panel", costLine(job), stragglerTable(job)) : job.not_judged ? h("p.faint", "Not judged: " + job.not_judged + ".") : job.operations > 0 ? h("p.faint", nobody) : null,
     latenessPart(job.lateness.map(readLateness), found));
 }
 

@@ -961,6 +961,8 @@ interface ProfilePageJob {
   heading: string;
   headline: string;
   setup: string;
+  /** Why no rank is called a straggler and none is cleared; empty where ranks are judged. */
+  not_judged: string;
   advice: ProfileJobAdviceItem[];
   hidden_fraction: number | null;
   overlap_efficiency: number | null;

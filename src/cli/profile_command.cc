@@ -38,7 +38,8 @@ Result<ProfileOptions> ReadModel(const Options& options) {
     const auto text = options.Value(one.name);
     if (!text) continue;
     auto value = ParseQuantity(*text);
-    if (!value) return Error{std::string(one.name) + ": " + value.error().message, value.error().hint};
+    if (!value)
+      return Error{std::string(one.name) + " takes a number above zero, not '" + *text + "'", value.error().hint};
     *one.value = *value;
   }
   if (model.head_dim <= 0 && model.heads > 0) model.head_dim = model.hidden / model.heads;

@@ -185,6 +185,7 @@ void WriteHead(JsonWriter& json, const ProfileReport& profile) {
   json.Key("steps").Int(static_cast<int64_t>(profile.steps)).Key("step_ns").Int(profile.step_ns);
   json.Key("verdict").String(Name(profile.verdict)).Key("heading").String(HeadingWord(profile));
   json.Key("headline").String(profile.headline).Key("setup").String(profile.setup);
+  json.Key("not_judged").String(profile.stragglers.stragglers.empty() ? WhyNotJudged(profile) : std::string());
   json.Key("advice").BeginArray();
   for (const Advice& one : profile.advice) {
     json.BeginObject().Key("what").String(one.what).Key("why").String(one.why);

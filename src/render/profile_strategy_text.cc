@@ -72,8 +72,8 @@ std::string SlowdownWords(const std::vector<double>& values, bool verbose) {
   return text + (cut ? ", ..." : "");
 }
 
-void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
-  page.Heading("What-if replay");
+void AddReplay(TextPage& page, const WhatIfReport& report, const std::string& file, bool verbose) {
+  page.Heading("What-if replay" + (file.empty() ? "" : " of " + CleanLine(file)));
   if (!report.valid) {
     page.Paragraph("  ", "not possible: " + CleanText(report.problem));
     return;
@@ -88,14 +88,17 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
                               : "the " + std::to_string(report.worst_workers) + " slowest workers";
   // A factor that is printed as 1.00 is not above 1.
   const auto [least, most] = std::minmax(report.worst_workers_share, report.last_stage_share);
-  page.Paragraph("  ", "share of the slowdown that goes away with ideal times of " + who +
+  page.Paragraph("  ", "share of the slowdown that would go away with ideal times for " + who +
                            ": M_W = " + DescribeFactor(report.worst_workers_share) +
-                           ", of the last stage: M_S = " + DescribeFactor(report.last_stage_share) +
-                           (most >= 1.005 ? "; above 1 the step would be shorter than the ideal" : "") +
-                           (least <= -0.005 ? "; below 0 the step would be longer" : ""));
-  if (report.dropped_steps + report.rare_operations > 0)
-    page.Paragraph("  ", "left out: " + Count(report.dropped_steps, "step") + " that lack operations, " +
-                             Count(report.rare_operations, "operation") + " that occur in few steps");
+                           "; for the last stage: M_S = " + DescribeFactor(report.last_stage_share) +
+                           (most >= 1.005 ? " (above 1: the step would be shorter than the ideal)" : "") +
+                           (least <= -0.005 ? " (below 0: the step would be longer)" : ""));
+  if (report.dropped_steps > 0)
+    page.Paragraph("  ", "skipped: " + Count(report.dropped_steps, "step") +
+                             (report.dropped_steps == 1 ? " that lacks operations" : " that lack operations"));
+  if (report.rare_operations > 0)
+    page.Paragraph("  ", "skipped: " + Count(report.rare_operations, "operation") +
+                             (report.rare_operations == 1 ? " that occurs" : " that occur") + " in few steps");
   if (!report.missing.empty()) {
     std::string missing;
     for (const std::string& one : report.missing) missing += (missing.empty() ? "" : ", ") + one;
@@ -104,7 +107,7 @@ void AddReplay(TextPage& page, const WhatIfReport& report, bool verbose) {
   std::string types;
   for (const auto& [name, slowdown] : report.by_operation)
     types += (types.empty() ? "" : ", ") + name + ": " + DescribeFactor(slowdown);
-  page.Paragraph("  ", "slowdown if only this part keeps its recorded times and the rest takes the ideal ones:");
+  page.Paragraph("  ", "slowdown if only this part keeps its recorded times and all others take the ideal ones:");
   std::vector<std::pair<std::string, std::string>> parts = {
       {"by operation", CleanText(types)},
       {"by data-parallel rank", SlowdownWords(report.by_dp_rank, verbose)},
@@ -147,19 +150,22 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
   std::vector<TextRow> caps = {{{"BUCKET_CAP_MB"}, {"PREDICTED STEP"}}};
   caps.reserve(ddp.predictions.size() + 1);
   for (const DdpPrediction& one : ddp.predictions) caps.push_back({{Cap(one.cap_mb)}, {DescribeTime(one.step_ns)}});
-  if (caps.size() > 1) page.Table(caps, 2, true);
-  if (caps.size() > 1 && ddp.predicted_ns > 0)
-    page.Paragraph("  ", "with the present buckets the predicted step is " + DescribeTime(ddp.predicted_ns) +
+  // Where no size is clearly better, the table shows the same step again and again.
+  const bool useful = ddp.gain > 0 || verbose;
+  if (caps.size() > 1 && useful) page.Table(caps, 2, true);
+  if (caps.size() > 1 && useful && ddp.predicted_ns > 0)
+    page.Paragraph("  ", "with the current buckets the predicted step is " + DescribeTime(ddp.predicted_ns) +
                              "; no prediction includes waiting for late ranks");
   if (ddp.predicted_ns > 0 && !ddp.trusted) {
-    page.Paragraph("  ", "other bucket sizes are not predicted, since the model is too far off for the present ones: " +
+    page.Paragraph("  ", "other bucket sizes are not predicted: for the current ones the model is too far off, with " +
                              DescribeTime(ddp.predicted_ns) + " for a step that took " +
                              DescribeTime(profile.step_ns > 0 ? static_cast<double>(profile.step_ns) : ddp.step_ns));
     return;
   }
   page.Paragraph("  ", ddp.gain > 0 ? "recommended bucket_cap_mb: " + Cap(ddp.recommended_cap_mb) + ", saves " +
                                           DescribeShare(ddp.gain) + " of the step"
-                                    : "no other bucket_cap_mb is predicted to be clearly better");
+                                    : "no other bucket_cap_mb is predicted to be clearly better" +
+                                          std::string(caps.size() > 1 && !verbose ? "; --verbose shows them" : ""));
 }
 
 void AddFsdp(TextPage& page, const ProfileReport& profile, bool verbose) {
@@ -211,8 +217,8 @@ void AddExperts(TextPage& page, const ProfileReport& profile, bool verbose) {
   else
     page.Paragraph("  ", !experts.sized ? "the trace has no sizes: it is unknown whether the calls are even"
                          : KnowsReceived(experts)
-                             ? "the busiest rank receives " + factors + "even calls would save " +
-                                   DescribeShare(experts.balance_gain)
+                             ? "the busiest rank receives " + factors + "perfectly even calls would save " +
+                                   DescribeShare(experts.balance_gain) + " of the step"
                              : "the busiest rank sends " + factors +
                                    "the traces do not state what each rank receives, so the balance is unknown");
   std::vector<const ExpertMember*> members;
@@ -331,7 +337,8 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
 
 void AddStrategies(TextPage& page, const ProfileReport& profile, bool verbose) {
   AddPipeline(page, profile.pipeline);
-  for (const WhatIfReport& report : profile.what_if) AddReplay(page, report, verbose);
+  for (const WhatIfReport& report : profile.what_if)
+    AddReplay(page, report, profile.what_if.size() > 1 ? report.file : std::string(), verbose);
   AddDdp(page, profile, verbose);
   AddFsdp(page, profile, verbose);
   AddExperts(page, profile, verbose);

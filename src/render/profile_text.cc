@@ -15,8 +15,9 @@ namespace {
 
 constexpr size_t kMostRanks = 16, kMostLines = 20;
 
-// " (95 % interval 0.0 % to 28.9 %)"
+// " (95 % interval 0.0 % to 28.9 %)"; an interval from 0 to 100 % says only that the value is not known well.
 std::string DescribeInterval(double low, double high) {
+  if (low < 0.005 && high > 0.995) return " (a rough figure: too few late steps for an interval)";
   return " (95 % interval " + DescribeShare(low) + " to " + DescribeShare(high) + ")";
 }
 
@@ -115,13 +116,14 @@ std::string MembersCell(const ProfileTableRow& line) {
   std::string_view members = line.members;
   for (const std::string_view word : {"ranks ", "rank "})
     if (line.groups <= 1 && members.starts_with(word)) return CleanLine(members.substr(word.size()));
-  return line.row.group_size > 0 ? std::to_string(line.row.group_size) : "";
+  if (line.row.group_size <= 0) return "";
+  return std::to_string(line.row.group_size) + (line.groups > 1 ? " each" : "");
 }
 
 void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   if (profile.table.empty()) return;
   const bool lonely = profile.budgets.size() == 1;  // nobody to compare with: waiting counts as transfer
-  page.Heading("Communication (sums over all steps" +
+  page.Heading("Communication (sums over " + std::string(profile.step_ns > 0 ? "all steps" : "the whole recording") +
                std::string(lonely ? "; of one rank, TRANSFER includes its waiting)" : ")"));
   // What names a row comes first: it is repeated where the table is printed in parts.
   std::vector<TextRow> rows = {{{"GROUP"},
@@ -139,9 +141,11 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   const std::vector<ProfileTableRow>& table = verbose ? profile.table : profile.table_by_role;
   const bool known_peak =
       std::any_of(table.begin(), table.end(), [](const ProfileTableRow& line) { return line.share_of_peak > 0; });
+  bool some_wait = false;
   for (const ProfileTableRow& line : table) {
     if (!verbose && shown++ >= kMostLines) break;
     const CommunicationRow& row = line.row;
+    some_wait = some_wait || (row.compared > 0 && row.plausible);
     const bool sized = row.bytes > 0 && row.plausible;
     rows.push_back({{GroupCell(line)},
                     {std::string(Name(row.kind))},
@@ -159,9 +163,10 @@ void AddTable(TextPage& page, const ProfileReport& profile, bool verbose) {
   }
   page.Table(rows, 2, verbose);
   page.Paragraph("  ",
-                 "UP TO: size of one operation; PEAK: BUSBW as a share of the link's peak; WAIT: for the last rank, "
-                 "mean of the ranks; ALGBW, BUSBW: GB/s of the "
-                 "transfer, 1e9 bytes per second",
+                 std::string("UP TO: size of one operation; ") +
+                     (some_wait ? "WAIT: for the last rank, mean of the ranks; " : "") +
+                     "ALGBW, BUSBW: GB/s of the transfer, 1e9 bytes per second" +
+                     (known_peak ? "; PEAK: BUSBW as a share of the link's peak" : ""),
                  Ink::dim);
   if (!verbose && table.size() > kMostLines)
     page.Paragraph("  ", "... and " + std::to_string(table.size() - kMostLines) + " more lines (--verbose)");
@@ -199,22 +204,12 @@ void AddStragglers(TextPage& page, const ProfileReport& profile) {
   if (profile.table.empty() && profile.stragglers.stragglers.empty()) return;
   page.Heading("Stragglers");
   if (profile.stragglers.stragglers.empty()) {
-    // A share of the step means nothing where no step is known.
-    page.Paragraph(
-        "  ", profile.times_wrong    ? "Not judged: recorded times that cannot be right do not show which rank is late"
-              : profile.step_ns <= 0 ? "Not judged: steps could not be separated"
-              : profile.stragglers.steps == 1 ? "Not judged: one step does not show which rank is always late"
-              : profile.stragglers.ranks.size() < 2 && profile.stragglers.rounds == 0
-                  ? std::any_of(profile.table.begin(), profile.table.end(),
-                                [](const ProfileTableRow& line) { return IsPointToPoint(line.row.kind); })
-                        ? std::string("Not judged: sends and receives alone do not show which rank is late") +
-                              (profile.pipeline.found ? "; the stage times below do" : "")
-                    : profile.budgets.size() == 1 ? "Not judged: only one rank's trace was given"
-                                                  : "Not judged: no operation was recorded by two ranks or more"
-              : profile.stragglers.rounds > 0
-                  ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
-                        " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
-                  : "None");
+    const std::string why = WhyNotJudged(profile);
+    page.Paragraph("  ", !why.empty() ? "Not judged: " + why
+                         : profile.stragglers.rounds > 0
+                             ? "None: no rank costs the others " + DescribeShare(StragglerLimits::kMinCost) +
+                                   " of the step or more (" + Count(profile.stragglers.rounds, "operation") + ")"
+                             : "None");
     return;
   }
   std::vector<TextRow> rows = {{{"RANK"},
@@ -268,9 +263,13 @@ std::string RenderProfileText(const ProfileReport& profile, const ProfileTextOpt
   AddStragglers(page, profile);
   AddStrategies(page, profile, options.verbose);
   AddClocks(page, profile);
-  if (!profile.remarks.empty()) {
+  // What the stragglers' part says is not said again.
+  std::vector<std::string> remarks = profile.remarks;
+  if (const std::string why = WhyNotJudged(profile); !why.empty() && profile.stragglers.stragglers.empty())
+    std::erase_if(remarks, [&](const std::string& remark) { return remark.starts_with(why); });
+  if (!remarks.empty()) {
     page.Heading("Remarks");
-    for (const std::string& remark : profile.remarks) page.Paragraph("  - ", CleanText(remark));
+    for (const std::string& remark : remarks) page.Paragraph("  - ", CleanText(remark));
   }
   return page.Take();
 }

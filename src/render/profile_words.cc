@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "render/profile_words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -20,8 +21,22 @@ std::string_view HeadingWord(const ProfileReport& profile) {
   if (profile.verdict != ProfileVerdict::undetermined || !profile.mixed.empty()) return Name(profile.verdict);
   const StragglerReport& found = profile.stragglers;
   if (!found.stragglers.empty()) return found.stragglers.size() == 1 ? "straggler" : "stragglers";
-  const bool judged = profile.wait_known && found.steps > 1 && !profile.times_wrong;
-  return judged ? "no straggler found" : Name(profile.verdict);
+  return profile.wait_known && found.steps > 1 && WhyNotJudged(profile).empty() ? "no straggler found"
+                                                                                : Name(profile.verdict);
+}
+
+std::string WhyNotJudged(const ProfileReport& profile) {
+  if (profile.times_wrong) return "recorded times that cannot be right do not show which rank is late";
+  // A share of the step means nothing where no step is known.
+  if (profile.step_ns <= 0) return "steps could not be separated";
+  if (profile.stragglers.steps == 1) return "one step does not show which rank is always late; record several";
+  if (profile.stragglers.ranks.size() >= 2 || profile.stragglers.rounds > 0) return "";
+  if (std::any_of(profile.table.begin(), profile.table.end(),
+                  [](const ProfileTableRow& line) { return IsPointToPoint(line.row.kind); }))
+    return std::string("sends and receives alone do not show which rank is late") +
+           (profile.pipeline.found ? "; the stage times below do" : "");
+  return profile.budgets.size() == 1 ? "only one rank's trace was given"
+                                     : "no operation was recorded by two ranks or more";
 }
 
 std::string DescribeTime(double ns) {

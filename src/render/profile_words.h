@@ -12,6 +12,8 @@ namespace tacet {
 // Over a profile: "communication-bound"; where the records do not show what bounds the step, whether they show a
 // straggler.
 std::string_view HeadingWord(const ProfileReport& profile);
+// Why no rank is called a straggler and none is cleared: "steps could not be separated"; empty where ranks are judged.
+std::string WhyNotJudged(const ProfileReport& profile);
 
 std::string DescribeTime(double ns);        // "12.3 ms"
 std::string DescribeSize(

@@ -115,7 +115,8 @@ void AddRemarks(const ProfileReport& a, const ProfileReport& b, ProfileCompariso
   if (a.source != b.source)
     out.remarks.push_back("the runs were recorded differently: " + a.source + " and " + b.source);
   if (a.world_size != b.world_size) {
-    out.proviso = "; but ranks (" + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) + ") differ";
+    out.proviso = "; but the numbers of ranks differ (" + std::to_string(a.world_size) + " and " +
+                  std::to_string(b.world_size) + ")";
     if (!step)
       out.remarks.push_back("the runs have " + std::to_string(a.world_size) + " and " + std::to_string(b.world_size) +
                             " ranks");
@@ -128,13 +129,17 @@ std::string CostInOneRun(const Straggler& one, bool in_b, const ComparisonLine* 
   const std::string run = in_b ? "B" : "A", cost = StepPercent(one.cost);
   const std::string plain = "it costs about " + cost + " of " + run + "'s step";
   if (!step || step->kind == ChangeKind::untested) return plain;
+  const std::string other_run = in_b ? "A" : "B";
+  if (step->kind == (in_b ? ChangeKind::faster : ChangeKind::slower))
+    return plain + ", although " + other_run + " is the slower run";
   if (step->kind != (in_b ? ChangeKind::slower : ChangeKind::faster))
-    return plain + ", although " + run + " is not significantly slower than " + (in_b ? "A" : "B");
+    return plain + ", although " + run + " is not significantly slower than " + other_run;
   const double own = in_b ? step->mean_b : step->mean_a, other = in_b ? step->mean_a : step->mean_b;
   const double lost = 1 - other / own;
-  if (one.cost <= lost) return plain + ", of the " + StepPercent(lost) + " by which " + run + " is slower";
-  return "it explains all of the " + StepPercent(lost) + " of " + run + "'s step by which " + run +
-         " is slower (its cost is estimated at " + cost + ")";
+  const std::string shorter = other_run + "'s step is " + StepPercent(lost) + " shorter";
+  if (one.cost <= lost) return plain + "; " + shorter + " in all";
+  return "it explains the whole difference (" + shorter + "; its cost is estimated at " + cost + " of " + run +
+         "'s step)";
 }
 
 // Who makes the others wait in one run, or in both: often the whole difference.

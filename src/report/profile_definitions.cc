@@ -43,7 +43,7 @@ std::span<const Definition> ProfileDefinitions() {
        "hosts) moves in one direction, by the device's name or --peak-gbs."},
       {"group share",
        "Kernel time of a group's operations, waiting included, over the step time of its members; groups of one role "
-       "(all tensor-parallel groups) together. For tensor parallelism this is its price."},
+       "(all tensor-parallel groups) together. For tensor parallelism this is what it costs."},
       {"communication share",
        "From records without a trace: kernel time, as a share of the step, of the group that has the most. Steps are "
        "then periods of the sequence of operations."},
@@ -93,7 +93,7 @@ std::span<const Definition> ProfileDefinitions() {
        "FLOPs of the model per second over the devices' dense bf16 peak: (6 N + 12 L H Q T) per token (PaLM), from "
        "--params and --tokens, or with N = 12 L h^2 + V h from the transformer's shape."},
       {"HFU",
-       "The same for what the hardware really did, all ranks of a device together: recomputed activations count (8 N + "
+       "The same for what the hardware did, all ranks of a device together: recomputed activations count (8 N + "
        "16 L H Q T when all "
        "are), or the matrix shapes of the trace."},
       {"overlap efficiency",
@@ -106,8 +106,8 @@ std::span<const Definition> ProfileDefinitions() {
        "--peak-gbs "
        "sets it."},
       {"fraction hidden",
-       "Hidden communication over hidden and exposed communication, over the recorded steps. Of the job: of the "
-       "mean budget."},
+       "Hidden communication as a share of all communication (hidden and exposed) in the recorded steps; for the job, "
+       "of the mean budget."},
       {"peak allocated, reserved",
        "Largest sum of live tensors, and largest memory the caching allocator took from the "
        "device. Fragmentation is 1 - allocated / reserved at the peak. Pressure: more than 92 % of the device "

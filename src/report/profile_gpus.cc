@@ -76,8 +76,8 @@ IdleTime IdleThatCounts(const ProfileReport& profile) {
   out.mean.host_wait_ns = std::min(out.mean.host_wait_ns, host_wait / ranks);
   out.mean.launch_ns = std::min(out.mean.launch_ns, launch / ranks);
   out.mean.data_wait_ns = std::min(out.mean.data_wait_ns, data_wait / ranks);
-  out.whose = " (on the ranks that keep pace: it counts once " + RankWords(named) +
-              (named.size() == 1 ? " does" : " do") + " so too)";
+  out.whose = " (measured on the other ranks; the gain comes only once " + RankWords(named) +
+              (named.size() == 1 ? " keeps" : " keep") + " pace)";
   return out;
 }
 
@@ -102,7 +102,7 @@ std::string TransportAdvice(const ProfileReport& profile) {
   const bool shared = !profile.shared_gpus.empty();
   if (profile.split_into > 0)
     return shared ? std::string(kOwnGpu) + " and unset NCCL_HOSTID"
-                  : "Unset NCCL_HOSTID: NCCL then uses NVLink, PCIe or shared memory within host " + profile.split_host;
+                  : "Unset NCCL_HOSTID, so that NCCL uses NVLink, PCIe or shared memory within host " + profile.split_host;
   if (shared) return std::string(kOwnGpu);
   return "Use a faster transport than TCP (NVLink or shared memory within a host, InfiniBand or RoCE between hosts)";
 }
@@ -113,12 +113,12 @@ void AddIdleAdvice(const ProfileReport& profile, std::vector<Advice>& out) {
   const auto add = [&](std::string what, std::string why, int64_t ns) {
     out.push_back({std::move(what), std::move(why), static_cast<double>(ns) / step, true});
   };
-  add("Load data ahead: more DataLoader workers, prefetch_factor, pin_memory",
+  add("Load data ahead (more DataLoader workers, prefetch_factor, pin_memory)",
       "the GPU is idle while the host waits for a batch" + whose, mean.data_wait_ns);
-  add("Launch work earlier: torch.compile, CUDA graphs, no .item() or print in the step",
+  add("Launch work earlier (torch.compile, CUDA graphs, no .item() or print in the step)",
       "the GPU is idle while the host prepares the next launch" + whose, mean.host_wait_ns);
   if (profile.shared_gpus.empty())
-    add("Reduce launch latency: CUDA graphs, fewer and larger kernels, no other process on the GPU",
+    add("Reduce launch latency (CUDA graphs, fewer and larger kernels, no other process on the GPU)",
         "the GPU was idle although work had been issued: launch latency, waits between streams" + whose,
         mean.launch_ns);
   else if (std::none_of(out.begin(), out.end(), [](const Advice& one) { return one.what.starts_with(kOwnGpu); }))

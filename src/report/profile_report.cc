@@ -202,7 +202,10 @@ double ComputeShare(const PipelineTrace& trace) {
 
 void FillStrategies(const Incident& incident, const GroupNames& names, const std::vector<CollectiveRound>& rounds,
                     ProfileReport& profile) {
-  for (const PipelineTrace& trace : incident.pipeline_traces) profile.what_if.push_back(ReplayWhatIf(trace));
+  for (const PipelineTrace& trace : incident.pipeline_traces) {
+    profile.what_if.push_back(ReplayWhatIf(trace));
+    profile.what_if.back().file = std::string(incident.PathOf(trace.file));
+  }
   if (!incident.pipeline_traces.empty()) profile.replay_compute_share = ComputeShare(incident.pipeline_traces.front());
   if (incident.timelines.empty()) return;
   profile.pipeline = AnalysePipeline(rounds, incident.timelines);
@@ -271,8 +274,8 @@ void FillMeasuredSteps(const std::vector<CollectiveRound>& rounds, ProfileReport
   const double pause = LengthOfPauses(lengths);
   const size_t pauses = std::erase_if(lengths, [&](const auto& one) { return one.second >= pause; });
   if (pauses > 0)
-    profile.remarks.push_back((pauses == 1 ? "1 step that is" : std::to_string(pauses) + " steps that are") +
-                              std::string(" more than 5 times as long as the typical step ") +
+    profile.remarks.push_back((pauses == 1 ? "1 step" : std::to_string(pauses) + " steps") +
+                              std::string(" took more than 5 times as long as the typical step and ") +
                               (pauses == 1 ? "is" : "are") + " not counted: probably " +
                               (pauses == 1 ? "a pause" : "pauses") +
                               " of the job, such as a checkpoint or an evaluation");
@@ -352,18 +355,17 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
     profile.remarks.push_back(std::to_string(waiting) + (waiting == 1 ? " rank was" : " ranks were") +
                               " still in an operation when the flight records were written: if the job hung, `tacet "
                               "diagnose` names the rank");
-  remark(cut, "ended early; what was complete is used");
-  remark(unmarked, "without step marks (prof.step()): the whole recording counts as one step");
-  remark(assumed, "without a stated rank: it is taken from the file name, or assumed");
-  if (incident.timelines.size() > 1 && profile.stragglers.steps == 1 && !profile.pipeline.found)
-    profile.remarks.push_back(
-        "a single step does not show which rank is always late: record several to find stragglers");
+  remark(cut, cut == 1 ? "ends early; its complete part is used" : "end early; their complete parts are used");
+  remark(unmarked, unmarked == 1 ? "has no step marks (prof.step()): the whole recording counts as one step"
+                                 : "have no step marks (prof.step()): each whole recording counts as one step");
+  remark(assumed, assumed == 1 ? "does not state its rank, which was taken from the file name or assumed"
+                               : "do not state their ranks, which were taken from the file names or assumed");
   std::vector<Rank> pressed;
   for (const ProfileRank& rank : profile.budgets)
     if (rank.memory && rank.memory->pressure) pressed.push_back(rank.rank);
   if (!pressed.empty())
     profile.remarks.push_back("memory is nearly used up on " + RankWords(pressed) +
-                              ": the allocator frees and reallocates, which stalls the GPU; smaller microbatches, "
+                              ": the allocator frees and reallocates, which stalls the GPU; use smaller microbatches, "
                               "activation checkpointing or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   if (profile.world_size > 0 && !incident.timelines.empty() &&
       static_cast<int64_t>(incident.timelines.size()) < profile.world_size)

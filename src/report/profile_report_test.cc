@@ -577,7 +577,7 @@ TEST(ProfileComparison, DifferentNumbersOfRanksAreToldBesideTheStepTime) {
   ProfileReport b = a;
   EXPECT_EQ(CompareProfiles(a, b, {}).proviso, "");
   b.world_size = 2;
-  EXPECT_EQ(CompareProfiles(a, b, {}).proviso, "; but ranks (4 and 2) differ");
+  EXPECT_EQ(CompareProfiles(a, b, {}).proviso, "; but the numbers of ranks differ (4 and 2)");
 }
 
 TEST(ProfileComparison, WhoMakesTheOthersWaitInWhichRunIsTold) {
@@ -606,11 +606,12 @@ TEST(ProfileComparison, NoStragglerCostsMoreThanTheWholeSlowdown) {
     return CompareProfiles(a, b, {}).stragglers.at(0);
   };
   const std::string who = "rank 3 makes the others wait in B and not in A: ";
-  EXPECT_EQ(told(0.2), who + "it costs about 20 % of B's step, of the 25 % by which B is slower");
-  EXPECT_EQ(told(0.42),
-            who + "it explains all of the 25 % of B's step by which B is slower (its cost is estimated at 42 %)");
+  EXPECT_EQ(told(0.2), who + "it costs about 20 % of B's step; A's step is 25 % shorter in all");
+  EXPECT_EQ(
+      told(0.42),
+      who + "it explains the whole difference (A's step is 25 % shorter; its cost is estimated at 42 % of B's step)");
   std::swap(a.series, b.series);
-  EXPECT_EQ(told(0.2), who + "it costs about 20 % of B's step, although B is not significantly slower than A");
+  EXPECT_EQ(told(0.2), who + "it costs about 20 % of B's step, although A is the slower run");
 }
 
 TEST(ProfileComparison, SeesThatSmallBucketsTransferMoreSlowly) {

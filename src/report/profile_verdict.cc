@@ -123,28 +123,31 @@ void AddReplay(const std::vector<WhatIfReport>& reports, std::vector<Advice>& ou
   for (const WhatIfReport& report : reports) {
     if (!report.valid || report.slowdown <= 1) continue;
     const double lost = 1 - 1 / report.slowdown;
+    const std::string where = reports.size() > 1 && !report.file.empty() ? " (" + report.file + ")" : std::string();
     const auto gained = [&](double share) { return std::min(1.0, lost * share); };
     // A worker that is named explains its stage, and a stage that is named explains its workers.
     const StragglerReport named = FindStragglersInReplay(report);
     const bool one_stage = !named.stragglers.empty() && named.stragglers.front().origin == StragglerOrigin::stage;
     if (one_stage)
-      out.push_back({"Move layers away from stage " + std::to_string(report.worst_stage),
+      out.push_back({"Move layers away from stage " + std::to_string(report.worst_stage) + where,
                      "with typical times there the step would be this much shorter", std::min(lost, named.cost_share),
                      true});
     if (report.worst_workers_share > 0 && !one_stage)
-      out.push_back(
-          {"Repair or replace the " + std::string(report.worst_workers > 1 ? "GPUs or hosts of " : "GPU or host of ") +
-               WorkerList(report),
-           "with typical times there the step would be this much shorter", gained(report.worst_workers_share), false});
+      out.push_back({"Bring " + WorkerList(report) + " to the pace of the others" + where,
+                     std::string(report.worst_workers > 1 ? "they take longer than is typical: their GPUs or hosts are "
+                                                            "slow, or they have more work"
+                                                          : "it takes longer than is typical: its GPU or host is slow, "
+                                                            "or it has more work"),
+                     gained(report.worst_workers_share), false});
     if (report.last_stage_share > 0 && named.stragglers.empty())
-      out.push_back({"Move layers from the last stage to the others",
-                     "with typical times there (the output layer and the loss add to its layers) the step would be "
-                     "this much shorter",
+      out.push_back({"Move layers from the last stage to the others" + where,
+                     "with typical times there the step would be this much shorter; the output layer and the loss add "
+                     "to its layers",
                      gained(report.last_stage_share), false});
     if (!report.by_operation.empty() && report.by_operation.front().second > 1)
       out.push_back(
-          {"Even out " + report.by_operation.front().first,
-           std::string("its spread over workers, microbatches and steps alone makes the step longer. Possible "
+          {"Even out " + report.by_operation.front().first + where,
+           std::string("its times differ between workers, microbatches or steps, which makes the step longer. Possible "
                        "reasons: uneven sequence lengths, uneven stages, slow workers") +
                (report.worst_workers_share > kMostlyOne
                     ? "; most of it comes from the slowest workers, and the two gains do not add up"
@@ -172,7 +175,7 @@ void AddSmallOperations(const ProfileReport& profile, double transfer, std::vect
   char each[32];
   std::snprintf(each, sizeof each, "%.3g ms", ns / calls / 1e6);
   out.push_back({socket_ns > ns / 2 ? TransportAdvice(profile)
-                                    : std::string("Send fewer and larger messages: combine small tensors"),
+                                    : std::string("Send fewer and larger messages (combine small tensors)"),
                  "no operation is larger than 1 MiB; one takes " + std::string(each) +
                      " on average: at these sizes latency counts, not bandwidth",
                  transfer, true});
@@ -247,7 +250,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
                                     [](const ExpertMember& member) { return member.received_bytes >= 0; });
   if (profile.experts.found)
     out.push_back({"Even out what the ranks of " + profile.expert_group +
-                       " exchange: auxiliary loss, capacity factor, different placement of experts",
+                       " exchange (auxiliary loss, capacity factor, different placement of experts)",
                    "in an all-to-all the busiest rank " + std::string(received ? "receives " : "sends ") +
                        Times(profile.experts.imbalance) + " the mean",
                    profile.experts.balance_gain, true});
@@ -261,7 +264,7 @@ void AddCommunication(const ProfileReport& profile, std::vector<Advice>& out) {
   const double compute = ShareOf(profile.mean.compute_only_ns, profile.mean.total_ns());
   const double hideable = std::min(transfer, compute);
   out.push_back(
-      {profile.fsdp.found ? "Hide gathers and scatters: larger units, earlier prefetch (fully_shard: "
+      {profile.fsdp.found ? "Hide gathers and scatters with larger units or earlier prefetch (fully_shard: "
                             "set_modules_to_forward_prefetch; FullyShardedDataParallel: forward_prefetch)"
                           : "Hide communication behind compute",
        StepPercent(exposed) + " of the step is exposed communication" +
@@ -311,7 +314,7 @@ void JudgeReplay(ProfileReport& profile) {
   const double compute = profile.replay_compute_share;
   profile.verdict = compute >= kComputeBound ? ProfileVerdict::compute_bound : ProfileVerdict::pipeline_bubble;
   char text[96];
-  std::snprintf(text, sizeof text, "; stragglers make the step %.2f times as long as the ideal",
+  std::snprintf(text, sizeof text, "; uneven times make the step %.2f times as long as the ideal",
                 profile.what_if.front().slowdown);
   profile.headline =
       StepPercent(compute) + " of the workers' time is compute, the rest is waiting or communication" + text;

@@ -289,7 +289,7 @@ class Builder {
     }
     if (ended == graph_.nodes.size()) return;
     *problem =
-        "the operations of a step wait for each other in a circle: sends or receives are missing from the recording";
+        "the operations of a step wait for each other in a cycle: sends or receives are missing from the recording";
     graph_.order.clear();
   }
 

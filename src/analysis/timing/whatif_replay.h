@@ -25,6 +25,7 @@ namespace tacet {
 struct WhatIfReport {
   bool valid = false;
   std::string problem;  // why it is not
+  std::string file;     // of the timeline
   int32_t dp_size = 0, stages = 0, chunks = 1;
   size_t steps = 0;                  // replayed
   size_t dropped_steps = 0;          // incomplete, or with other operations than the usual ones
