@@ -54,6 +54,8 @@ Result<Side> ReadSide(const std::string& path, const LoadOptions& load, bool red
   options.threads = load.threads;
   side.profile = BuildProfile(*largest, options);
   side.profile.job = path;
+  if (side.profile.source.empty() && !side.profile.remarks.empty())
+    return Error{path + ": nothing to compare: " + side.profile.remarks.front(), "'tacet formats' lists what is read"};
   if (redact) RedactProfile(side.profile);
   return side;
 }

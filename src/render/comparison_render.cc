@@ -116,13 +116,19 @@ void AddChange(TextPage& page, const ComparisonLine& line) {
 }
 
 void AddTable(TextPage& page, std::string_view heading, const std::vector<const ComparisonLine*>& lines) {
+  const bool some_same = std::any_of(lines.begin(), lines.end(),
+                                     [](const ComparisonLine* line) { return line->kind == ChangeKind::none; });
   if (lines.empty()) return;
   std::vector<TextRow> rows = {
       {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
   for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
   page.Heading(std::string(heading));
   // Where it does not fit, the result would stand in a part of its own, far from its line.
-  if (page.Fits(rows, 2)) return page.Table(rows, 2, true);
+  if (page.Fits(rows, 2)) {
+    page.Table(rows, 2, true);
+    if (some_same) page.Paragraph("  ", "RESULT -: no significant difference", Ink::dim);
+    return;
+  }
   for (const ComparisonLine* line : lines) AddChange(page, *line);
 }
 
@@ -187,7 +193,7 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
       untested += line.kind == ChangeKind::untested;
     }
   }
-  AddTable(page, "Size classes (geometric means; -: no significant difference)", summary);
+  AddTable(page, "Size classes (geometric means)", summary);
   // Tables of benchmarks are read by size; the lines of a job by what they cost.
   if (!verbose || summary.empty()) SortByCost(lines);
   if (verbose) {

@@ -128,7 +128,7 @@ void AddFaults(const BenchmarkSide& side, bool of_b, ProfileComparison& out) {
     if (wrong > 0 || run.failed_checks > 0)
       words.push_back(
           who + " computes wrong results" +
-          (wrong > 0 ? " (" + Plural(wrong, "line") + " of " + std::to_string(run.lines.size()) + ")" : ""));
+          (wrong > 0 ? " (" + std::to_string(wrong) + " of " + Plural(run.lines.size(), "line") + ")" : ""));
     if (!run.failure.empty())
       words.push_back(who + " stopped with an error: " + run.failure);
     else if (!run.concluded)
@@ -141,7 +141,8 @@ std::string Setting(const BenchmarkSide& side, std::string (*of)(const Benchmark
   for (const BenchmarkRun& run : side.runs)
     if (const std::string value = of(run); !value.empty()) values.insert(value);
   std::string out;
-  for (const std::string& value : values) out += (out.empty() ? "" : ", ") + value;
+  size_t named = 0;
+  for (const std::string& value : values) out += (named++ == 0 ? "" : named == values.size() ? " and " : ", ") + value;
   return out;
 }
 
@@ -153,28 +154,29 @@ void AddSettings(const BenchmarkSide& a, const BenchmarkSide& b, ProfileComparis
     const char* name;
     std::string (*of)(const BenchmarkRun&);
   };
-  const Aspect aspects[] = {
-      {"ranks", RanksOf},
-      {"NCCL", [](const BenchmarkRun& run) { return run.library; }},
-      {"devices", DeviceOf},
-      {"times", [](const BenchmarkRun& run) { return std::string(run.host_times ? "of the host" : "of the GPU"); }}};
+  const Aspect aspects[] = {{"the numbers of ranks differ", RanksOf},
+                            {"the NCCL releases differ", [](const BenchmarkRun& run) { return run.library; }},
+                            {"the devices differ", DeviceOf},
+                            {"the clocks differ", [](const BenchmarkRun& run) {
+                               return std::string(run.host_times ? "times of the host" : "times of the GPU");
+                             }}};
   for (const Aspect& aspect : aspects) {
     const std::string in_a = Setting(a, aspect.of), in_b = Setting(b, aspect.of);
     if (in_a != in_b && !in_a.empty() && !in_b.empty())
-      out.remarks.push_back(std::string(aspect.name) + " differ: " + in_a + " in A, " + in_b + " in B");
+      out.remarks.push_back(std::string(aspect.name) + ": " + in_a + " in A; " + in_b + " in B");
   }
 }
 
-// What a faster B may be owed to: " ; but ranks (4 and 8) and devices (H200 and A100) differ".
+// What a faster B may be owed to: "; but the numbers of ranks (4; 8) and the devices (H200; A100) differ".
 std::string MachineWords(const BenchmarkSide& a, const BenchmarkSide& b) {
   std::string out;
   const auto add = [&](const char* name, std::string (*of)(const BenchmarkRun&)) {
     const std::string in_a = Setting(a, of), in_b = Setting(b, of);
     if (in_a == in_b || in_a.empty() || in_b.empty()) return;
-    out += (out.empty() ? "; but " : " and ") + std::string(name) + " (" + in_a + " and " + in_b + ")";
+    out += (out.empty() ? "; but " : " and ") + std::string(name) + " (" + in_a + "; " + in_b + ")";
   };
-  add("ranks", RanksOf);
-  add("devices", DeviceOf);
+  add("the numbers of ranks", RanksOf);
+  add("the devices", DeviceOf);
   return out.empty() ? "" : out + " differ";
 }
 

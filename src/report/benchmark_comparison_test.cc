@@ -142,8 +142,9 @@ TEST(BenchmarkComparison, TellsOtherSettings) {
   BenchmarkSide a = Runs(random, 1, Same), b = Runs(random, 1, Same);
   b.runs[0].ranks = 16;
   auto comparison = CompareBenchmarks(a, b, {});
-  EXPECT_NE(std::find(comparison->remarks.begin(), comparison->remarks.end(), "ranks differ: 8 in A, 16 in B"),
-            comparison->remarks.end());
+  EXPECT_NE(
+      std::find(comparison->remarks.begin(), comparison->remarks.end(), "the numbers of ranks differ: 8 in A; 16 in B"),
+      comparison->remarks.end());
   EXPECT_EQ(comparison->headline.find("ranks"), std::string::npos) << "nothing changed";
 }
 
@@ -153,7 +154,8 @@ TEST(BenchmarkComparison, TellsOtherMachinesBesideTheAnswer) {
   for (BenchmarkRun& run : b.runs) run.ranks = 16;
   auto comparison = CompareBenchmarks(a, b, {});
   ASSERT_TRUE(comparison.ok());
-  EXPECT_NE(comparison->headline.find("; but ranks (8 and 16) differ"), std::string::npos) << comparison->headline;
+  EXPECT_NE(comparison->headline.find("; but the numbers of ranks (8; 16) differ"), std::string::npos)
+      << comparison->headline;
 }
 
 }  // namespace
