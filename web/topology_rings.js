@@ -150,7 +150,7 @@ function channelButtons(items, chosen, pick) {
 
 /** @param {Required<ReportTopologyCommunicatorRing>} ring */
 function brokenRing(ring) {
-  return h("div", h("p", count(ring.hops.length / 2, "hop") + " of this ring " + (ring.hops.length === 2 ? "is" : "are") + " known; it is not whole."), list("ul", ring.breaks));
+  return h("div", h("p", count(ring.hops.length / 2, "hop") + " of this ring " + (ring.hops.length === 2 ? "is" : "are") + " known; the rest is not in the logs."), list("ul", ring.breaks));
 }
 
 /** @param {ReportTopologyCommunicator} comm @param {ReportTopology} topology @param {Map<number, number>} nodeOf @param {Map<number, number>} rankPlace @param {Set<number>} guiltyRanks */

@@ -68,8 +68,18 @@ std::string DescribeFormat(std::string_view format, size_t files) {
   if (format.empty() || format == "unknown")
     return number + (files == 1 ? "file of unknown format" : "files of unknown format");
   if (const FormatNoun* noun = NounOf(format)) return number + std::string(files == 1 ? noun->one : noun->several);
-  if (format.find("torch_log") == std::string_view::npos || format.find('+') == std::string_view::npos)
-    return number + CleanLine(format);
+  if (format.find('+') == std::string_view::npos) return number + CleanLine(format);
+  // "nccl_tests+ras": what the file is mostly read for, and what else is in it.
+  if (format.find("torch_log") == std::string_view::npos) {
+    std::string words = number + (files == 1 ? "file with " : "files with ");
+    for (std::string_view rest = format, part; !rest.empty();) {
+      part = rest.substr(0, rest.find('+'));
+      rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+      const FormatNoun* noun = NounOf(part);
+      words += (words.ends_with("with ") ? "" : " and ") + (noun ? std::string(noun->several) : CleanLine(part));
+    }
+    return words;
+  }
   std::string with;
   for (const auto& [part, words] : {std::pair<std::string_view, std::string_view>{"nccl_log", "NCCL lines"},
                                     {"kernel_log", "kernel lines"},

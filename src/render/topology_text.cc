@@ -69,7 +69,9 @@ std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
 // "8 GPUs, NVLink 370 GB/s"; of several nodes that are alike "1 GPU each", and "1 GPU, shared by all nodes" where they
 // are one host to which NCCL_HOSTID gives several names.
 std::string GpuWords(const TopologyNode& node, bool several) {
-  const std::string each = several ? (node.shares_gpus ? ", shared by all nodes" : " each") : "";
+  const std::string each = node.shares_gpus ? (several ? ", shared by all nodes" : ", shared with other nodes")
+                           : several        ? " each"
+                                            : "";
   if (node.gpus.empty()) return "unknown";
   std::string out = Count(node.gpus.size(), "GPU") + each;
   double least = 0, most = 0;
@@ -248,6 +250,25 @@ void AddRings(TextPage& page, const TopologyComm& comm, const RankNodes& nodes, 
     page.Line("  " +
               page.Paint(Count(left, "more ring") + (left == 1 ? "; --verbose lists it" : "; --verbose lists them"),
                          Ink::dim));
+  // Trees of one depth tell nothing apart but their roots.
+  std::vector<int> tree_channels, roots;
+  std::set<int> depths;
+  for (const TopologyTree& tree : comm.trees) {
+    tree_channels.push_back(tree.channel);
+    if (tree.root >= 0) roots.push_back(tree.root);
+    depths.insert(DepthOf(tree));
+  }
+  constexpr size_t kFewTrees = 2;
+  if (!verbose && depths.size() == 1 && comm.trees.size() > kFewTrees) {
+    std::sort(roots.begin(), roots.end());
+    roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+    page.Line("  trees " + FoldRanks(tree_channels, 24) + "  " +
+              (roots.empty()       ? std::string()
+               : roots.size() == 1 ? "root rank " + std::to_string(roots[0]) + ", "
+                                   : "root ranks " + FoldRanks(roots, 24) + ", ") +
+              (comm.seen < comm.ranks ? "depth at least " : "depth ") + std::to_string(*depths.begin()));
+    return;
+  }
   size_t trees_shown = 0, trees_left = 0;
   for (const TopologyTree& tree : comm.trees) {
     if (tree.same_as >= 0) continue;

@@ -51,20 +51,61 @@ std::string CompleteRings(const TopologyView& view, size_t rings) {
   return words + (comms > 1 ? " of their communicators once" : " once");
 }
 
-// The warning with which a process ended its initialization, where no process finished one; null where there is none.
-const Event* FindFailedSetup(const Incident& incident) {
-  const Event* found = nullptr;
+// NCCL reports these only while it builds a communicator.
+constexpr std::string_view kSetupWarnings[] = {"duplicate-gpu",
+                                               "version-mismatch",
+                                               "bootstrap-nranks-mismatch",
+                                               "bootstrap-duplicate-rank",
+                                               "bootstrap-stranger",
+                                               "bootstrap-message-truncated",
+                                               "invalid-init-argument",
+                                               "invalid-comm-id",
+                                               "net-count-mismatch",
+                                               "network-type-mismatch",
+                                               "socket-no-interface",
+                                               "oob-no-device",
+                                               "port-in-use",
+                                               "net-unavailable",
+                                               "no-transport",
+                                               "inconsistent-channels",
+                                               "ipc-export-failed",
+                                               "p2p-peering-failed",
+                                               "fabric-not-ready",
+                                               "ib-register-failed",
+                                               "nvls-bind-failed"};
+// And these only from operations that run.
+constexpr std::string_view kTransferWarnings[] = {"message-truncated", "ib-size-mismatch",     "ib-completion-error",
+                                                  "ib-async-fatal",    "transfer-failed",      "net-peer-unresponsive",
+                                                  "ib-post-failed",    "mismatched-collective"};
+
+// The error after which nothing was built, where no process says that its setup was completed.
+struct FailedSetup {
+  const Event* warning = nullptr;  // null: there is none
+  bool in_setup = false;           // known to be of the setup; a log of warnings alone may leave that open
+};
+
+FailedSetup FindFailedSetup(const Incident& incident) {
+  FailedSetup found;
+  bool begun = false;
   for (const Event& event : incident.events) {
-    if (event.kind == EventKind::init_completed) return nullptr;
-    if (!found && event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause)
-      found = &event;
+    if (event.kind == EventKind::init_completed) return {};
+    begun = begun || event.kind == EventKind::init_started;
+    if (!found.warning && event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause)
+      found.warning = &event;
   }
+  if (!found.warning) return found;
+  const std::string_view id = found.warning->As<Warning>().id;
+  const auto is_one_of = [&](const auto& ids) {
+    return std::find(std::begin(ids), std::end(ids), id) != std::end(ids);
+  };
+  found.in_setup = is_one_of(kSetupWarnings) || (begun && !is_one_of(kTransferWarnings));
   return found;
 }
 
-// "No ring was built: NCCL failed in its initialization on rank 1 (nccl_rank1.log:6: Bootstrap : ...)".
-std::string FailedSetupWords(const Incident& incident, const Event& warning) {
-  std::string words = "No ring was built: NCCL failed in its initialization";
+// "NCCL failed during initialization on rank 1 (nccl_rank1.log:6: Bootstrap : ...). ...".
+std::string FailedSetupWords(const Incident& incident, const FailedSetup& failed) {
+  const Event& warning = *failed.warning;
+  std::string words = failed.in_setup ? "NCCL failed during initialization" : "NCCL reported an error";
   if (warning.rank.known()) words += " on rank " + std::to_string(warning.rank.value);
   const auto file = static_cast<size_t>(warning.source.file);
   words += " (";
@@ -86,8 +127,9 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   }
   if (rings == 0) {
     diagnosis.status = Status::undetermined;
-    if (const Event* warning = FindFailedSetup(incident)) {
-      diagnosis.headline = FailedSetupWords(incident, *warning);
+    if (const FailedSetup failed = FindFailedSetup(incident); failed.warning) {
+      diagnosis.headline =
+          (failed.in_setup ? "No ring was built: " : "No ring was logged; ") + FailedSetupWords(incident, failed);
       return;
     }
     diagnosis.headline = view.empty() ? "Nothing here shows how ranks are connected"
@@ -102,12 +144,21 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
     return;
   }
   const bool all = whole == rings && seen >= ranks;
+  // Half a ring beside an error is no ring that looks right.
+  if (const FailedSetup failed = FindFailedSetup(incident); !all && (failed.warning || ranks == 0)) {
+    diagnosis.status = Status::undetermined;
+    diagnosis.headline = failed.warning ? "Only part of the rings was logged; " + FailedSetupWords(incident, failed)
+                                        : std::string("Too little was logged to judge the rings");
+    return;
+  }
   diagnosis.status = Status::healthy;
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
-  diagnosis.headline = all ? CompleteRings(view, rings) + "; no hop is slower than " +
-                                 (OverSockets(view) ? "NCCL's network (TCP sockets) allows" : "it could be")
-                           : "The part of " + Counted(rings, "ring") + " that " + std::to_string(seen) + " of " +
-                                 Counted(ranks, "rank") + (seen == 1 ? " shows" : " show") + " looks right";
+  diagnosis.headline =
+      all ? CompleteRings(view, rings) + (OverSockets(view)
+                                              ? "; every hop is as fast as the network in use (TCP sockets) allows"
+                                              : "; no hop is slower than it could be")
+          : "The part of " + Counted(rings, "ring") + " that " + std::to_string(seen) + " of " +
+                Counted(ranks, "rank") + (seen == 1 ? " shows" : " show") + " looks right";
 }
 
 // Questions about rings and transports that the logs leave open.
@@ -115,7 +166,7 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
   if (view.comms.empty()) return;
   const CommView& comm = view.comms.front();
   // What was never built, no other log shows.
-  if (comm.rings.empty() && FindFailedSetup(incident)) return;
+  if (FindFailedSetup(incident).warning) return;
   const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
   if (comm.process_of.size() < ranks)
     diagnosis.open.push_back({"Are the other ranks connected the same way?",
@@ -143,6 +194,7 @@ void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis&
     return one_node && finding.cause == "transport-fallback" && finding.severity == Severity::note;
   });
   diagnosis.open.clear();
+  diagnosis.progresses = false;  // which says nothing of rings
   diagnosis.cause.clear();
   diagnosis.ranks.clear();
   if (!diagnosis.findings.empty() && diagnosis.findings[0].severity != Severity::note) {

@@ -150,12 +150,15 @@ class Describer {
       out.ways.push_back(way == kNoIndex ? -1 : class_of_[way]);
       if (IsSlow(comm, hop)) out.slow.push_back(static_cast<int>(i));
     }
-    for (const RingView::Break& one : ring.breaks)
-      out.breaks.push_back(one.kind == RingView::Break::Kind::closes_early
-                               ? "it closes after " + std::to_string(one.one) + " ranks"
-                               : "rank " + std::to_string(JobRankOf(comm, one.rank)) +
-                                     " has two neighbors on one side: " + std::to_string(JobRankOf(comm, one.one)) +
-                                     " and " + std::to_string(JobRankOf(comm, one.other)));
+    for (const RingView::Break& one : ring.breaks) {
+      std::string words = one.kind == RingView::Break::Kind::closes_early
+                              ? "it closes after " + std::to_string(one.one) + " ranks"
+                              : "rank " + std::to_string(JobRankOf(comm, one.rank)) +
+                                    " has two neighbors on one side: " + std::to_string(JobRankOf(comm, one.one)) +
+                                    " and " + std::to_string(JobRankOf(comm, one.other));
+      if (std::find(out.breaks.begin(), out.breaks.end(), words) == out.breaks.end())
+        out.breaks.push_back(std::move(words));
+    }
     return out;
   }
 

@@ -224,9 +224,20 @@ class Output(unittest.TestCase):
                 (pathlib.Path(folder) / "nccl_1.log").write_text(head % 1 + (warns if failed else start % (1, 1)))
                 out = tacet("topology", folder)[1]
                 words = " ".join(out.split())
-                self.assertEqual("No ring was built: NCCL failed in its initialization" in words, failed, out)
+                self.assertEqual("No ring was built: NCCL failed during initialization" in words, failed, out)
                 self.assertEqual("nccl_1.log:3: Bootstrap : no socket interface found" in words, failed, out)
                 self.assertEqual("NCCL logs with NCCL_DEBUG=INFO" in words, not failed, out)
+
+    def test_an_error_of_an_operation_is_no_failed_initialization(self):
+        warns = ("h1:70:70 [0] misc/socket.cc:50 NCCL WARN NET/Socket : peer 10.0.0.2<5000> message truncated : receiving 526336 bytes instead of 65536.\n"
+                 "h1:70:70 [0] NCCL INFO transport/net.cc:1134 -> 5\n")
+        for ring in ("", "h1:70:70 [0] NCCL INFO Channel 00/02 :    0   1\n"):
+            with self.subTest(ring), tempfile.TemporaryDirectory() as folder:
+                (pathlib.Path(folder) / "nccl_0.log").write_text(ring + warns)
+                words = " ".join(tacet("topology", folder)[1].split())
+                self.assertTrue(words.startswith("UNDETERMINED"), words)
+                self.assertNotIn("initialization", words)
+                self.assertIn("Only part of the rings was logged; NCCL reported" if ring else "No ring was logged; NCCL reported", words)
 
     def test_a_hop_that_either_end_logs_counts_once(self):
         lines = "%s:70:70 [0] NCCL INFO comm 0x5 rank %d nRanks 2 nNodes 2 localRanks 1 localRank 0 MNNVL 0\n"
