@@ -55,6 +55,22 @@ void PredictHardware(const PredictInputs& inputs, Prediction& prediction) {
   prediction.before.push_back(std::move(one));
 }
 
+// "send and all_to_all are not in NCCL's cost model ...": what was asked for and is in no table.
+void NoteOperationsLeftOut(const PredictInputs& inputs, Prediction& prediction) {
+  if (inputs.plain || prediction.before.empty() || prediction.before.front().points.empty()) return;
+  std::vector<std::string> names;
+  for (const OpKind op : inputs.request.ops) {
+    const auto& points = prediction.before.front().points;
+    if (std::none_of(points.begin(), points.end(), [op](const PredictedPoint& one) { return one.op == op; }))
+      names.emplace_back(Name(op));
+  }
+  if (names.empty()) return;
+  std::string words;
+  for (size_t i = 0; i < names.size(); ++i) words += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  prediction.notes.push_back(words + (names.size() == 1 ? " is" : " are") +
+                             " not in NCCL's cost model; --alpha and --bandwidth give a simple model");
+}
+
 Result<bool> PredictChanges(const PredictInputs& inputs, Prediction& prediction) {
   if (inputs.changes.empty()) return true;
   prediction.changes = inputs.changes;
@@ -153,6 +169,7 @@ int RunPredict(const std::vector<std::string>& arguments) {
   } else if (inputs->hardware) {
     PredictHardware(*inputs, prediction);
   }
+  NoteOperationsLeftOut(*inputs, prediction);
   if (auto ok = PredictChanges(*inputs, prediction); !ok) return Complain(ok.error());
   if (inputs->plain) PredictPlain(*inputs, prediction);
   if (inputs->train) PredictStep(*inputs, prediction);

@@ -118,7 +118,7 @@ Result<bool> ReadPlain(const Options& options, PredictInputs& inputs) {
     for (size_t i = 0; i < 4; ++i) {
       std::string_view text = parts[i];
       if (!TakeDouble(text, &values[i]) || !text.empty() || values[i] < 0)
-        return Error{"--loggp: '" + parts[i] + "' is not a number", "for example 5,1,2,0.02"};
+        return Error{"--loggp takes four numbers, not '" + parts[i] + "'", "for example 5,1,2,0.02"};
     }
     inputs.loggp = LogGp{values[0], values[1], values[2], values[3] / 1000};
     inputs.link = AlphaBetaOf(*inputs.loggp);
@@ -265,6 +265,9 @@ Result<PredictInputs> ReadPredictInputs(const Options& options) {
   const auto model = options.Value("--model"), layout = options.Value("--layout");
   if (layout && !model)
     return Error{"--layout needs --model", "--model layers=32,hidden=4096,heads=32,vocab=32000,seq=4096"};
+  for (const std::string_view name : {"--step-time", "--peak-tflops"})
+    if (!model && options.Value(name))
+      return Error{std::string(name) + " needs --model", "--model layers=32,hidden=4096,heads=32,vocab=32000,seq=4096"};
   if (!model) return inputs;
   inputs.train = true;
   if (auto ok = ReadModelShape(*model, inputs.model); !ok) return ok.error();

@@ -79,7 +79,7 @@ int NodesOf(const Incident& incident, const Setups& setups, int ranks, std::vect
   }
   const int nodes = static_cast<int>(hosts.size());
   assumptions->push_back("the job has " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
-                         ": the log does not say (--nodes does)");
+                         ": the log does not say (--nodes sets it)");
   return nodes;
 }
 
@@ -170,7 +170,7 @@ void SettleHardware(const Incident& incident, const Setups& setups, const NcclMo
         (fits ? ", the first that agrees with the printed table" : ": the log does not say") + " (--gpus sets it)");
   if (cpu_is_open && c.nodes > 1)
     model.assumptions.push_back(std::string(c.cpu == CpuVendor::amd ? "AMD" : "Intel") + " processors" +
-                                (fits ? ", by the printed table" : ": the log does not say (--cpu does)"));
+                                (fits ? ", by the printed table" : ": the log does not say (--cpu sets it)"));
 }
 
 // A graph file names no ranks: the GPUs of a channel are those of a node, and networks in it tell of other nodes.
@@ -189,10 +189,10 @@ void SettleGraphFile(const Incident& incident, const NcclModelHints& hints, Nccl
   c.ranks = c.nodes * gpus;
   c.max_local_ranks = gpus;
   model.label = "graph file";
-  if (networks && !hints.nodes) model.assumptions.push_back("2 nodes: a graph file does not say (--nodes does)");
+  if (networks && !hints.nodes) model.assumptions.push_back("2 nodes: a graph file does not say (--nodes sets it)");
   if (hints.release) return;
   c.release = ParseNcclRelease("2.30.7");
-  model.assumptions.push_back("NCCL 2.30.7: a graph file does not say (--nccl does)");
+  model.assumptions.push_back("NCCL 2.30.7: a graph file does not say (--nccl sets it)");
 }
 
 bool IsGraphFile(const NcclSetup& setup) {
@@ -219,12 +219,14 @@ NcclGroupModel ModelOf(const Incident& incident, const Setups& setups, const std
   model.has_graphs = c.ring.channels > 0;
   if (c.channels <= 0 && model.has_graphs) {
     c.channels = 2 * c.ring.channels;
-    model.assumptions.push_back(std::to_string(c.channels) + " channels, twice the search's: the log does not say");
+    model.assumptions.push_back(std::to_string(c.channels) + " channels, twice those of the search: the " +
+                                (from_file ? "graph file" : "log") + " does not say");
   }
   if (const auto found = settings.find(model.told_by->speaker); found != settings.end()) c.settings = found->second;
   if (!from_file && model.has_graphs && model.ranks_seen < static_cast<size_t>(c.ranks))
     model.assumptions.push_back("the ranks whose logs are missing found no worse paths than the " +
-                                std::to_string(model.ranks_seen) + " seen");
+                                (model.ranks_seen == 1 ? "one" : std::to_string(model.ranks_seen)) +
+                                (model.ranks_seen == 1 ? " that was seen" : " that were seen"));
   SettleHardware(incident, setups, hints, model);
   model.is_modelled = model.has_graphs && HasCostModel(c.release);
   model.costs = model.is_modelled                ? ComputeNcclCosts(c)

@@ -86,6 +86,7 @@ CommunicatorPrediction PredictCommunicator(const NcclCommunicator& communicator,
   prediction.label = std::move(label);
   prediction.communicator = communicator;
   prediction.is_modelled = HasCostModel(communicator.release);
+  prediction.of_hardware = true;
   prediction.costs = ComputeNcclCosts(communicator);
   FillPoints(request, prediction);
   return prediction;

@@ -40,6 +40,7 @@ struct CommunicatorPrediction {
   NcclCommunicator communicator;
   NcclCostTable costs;
   bool is_modelled = false;
+  bool of_hardware = false;  // described, not logged
   std::vector<std::string> assumptions;
   std::vector<PredictedPoint> points;
   std::vector<WinnerRange> ranges;
@@ -71,6 +72,7 @@ Result<NcclCommunicator> ApplyChange(NcclCommunicator communicator, const std::v
 struct Prediction {
   std::vector<CommunicatorPrediction> before, after;  // `after` in the order of `before`, with --what-if
   std::vector<std::string> changes;
+  std::vector<std::string> notes;  // what was asked for and could not be predicted
   struct PlainRow {
     OpKind op = OpKind::unknown;
     int64_t bytes = 0;

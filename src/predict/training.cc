@@ -40,7 +40,7 @@ TrainingMemory EstimateMemory(const TrainingModel& m, const TrainingLayout& l) {
   memory.parameters = shard(3) * l.parameter_bytes;
   memory.gradients = shard(2) * l.gradient_bytes;
   memory.optimizer = shard(1) * l.optimizer_bytes;
-  // Korthikanti 2022, bytes of one layer and micro-batch at 16 bits: s b h (10 + 24/t + 5 a s / h t), all of it divided
+  // Korthikanti 2022, bytes of one layer and microbatch at 16 bits: s b h (10 + 24/t + 5 a s / h t), all of it divided
   // by t with sequence parallelism; selective recomputation drops the attention term, full leaves the input.
   const double sbh = m.sequence / std::max(1, l.context) * l.micro_batch * m.hidden;
   const double scores = m.hidden > 0 ? 5 * m.heads * m.sequence / m.hidden : 0;

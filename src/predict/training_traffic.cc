@@ -44,13 +44,13 @@ void AddData(const TrainingModel& m, const TrainingLayout& l, int gpus_per_node,
       return;
     }
     Add(all, "ZeRO: gradients" + whose, OpKind::reduce_scatter, ranks, step, gpus_per_node, gradients,
-        l.zero >= 2 ? l.micro_batches : 1, "reduce-scatter of 2 bytes per parameter; per micro-batch from stage 2 on");
+        l.zero >= 2 ? l.micro_batches : 1, "reduce-scatter of 2 bytes per parameter; per microbatch from stage 2 on");
     if (l.zero < 3) {
       Add(all, "ZeRO: parameters" + whose, OpKind::all_gather, ranks, step, gpus_per_node, weights, 1,
           "all-gather of 2 bytes per parameter, once per step");
     } else {
       Add(all, "ZeRO-3: parameters" + whose, OpKind::all_gather, ranks, step, gpus_per_node, weights,
-          2.0 * l.micro_batches, "all-gather of 2 bytes per parameter, forward and backward of each micro-batch");
+          2.0 * l.micro_batches, "all-gather of 2 bytes per parameter, forward and backward of each microbatch");
     }
   };
   add(shared, l.data * l.context, l.tensor, "");
@@ -71,10 +71,10 @@ std::vector<StepTraffic> EstimateTraffic(const TrainingModel& m, const TrainingL
     for (const auto& [name, op] :
          {std::pair("gather", OpKind::all_gather), std::pair("scatter", OpKind::reduce_scatter)})
       Add(all, std::string("tensor parallel: ") + name, op, l.tensor, 1, gpus_per_node, activation,
-          passes * layers * l.micro_batches, "s b h 2 bytes, 4 per layer and micro-batch (6 with full recomputation)");
+          passes * layers * l.micro_batches, "s b h 2 bytes, 4 per layer and microbatch (6 with full recomputation)");
   } else {
     Add(all, "tensor parallel", OpKind::all_reduce, l.tensor, 1, gpus_per_node, activation,
-        passes * layers * l.micro_batches, "s b h 2 bytes, 4 per layer and micro-batch (6 with full recomputation)");
+        passes * layers * l.micro_batches, "s b h 2 bytes, 4 per layer and microbatch (6 with full recomputation)");
   }
   Add(all, "context parallel: keys and values", OpKind::send, l.context, l.tensor, gpus_per_node,
       2 * activation * (m.kv_heads > 0 && m.heads > 0 ? m.kv_heads / m.heads : 1) / l.tensor,
@@ -82,11 +82,11 @@ std::vector<StepTraffic> EstimateTraffic(const TrainingModel& m, const TrainingL
   const int stage_stride = l.tensor * l.context * l.data;
   Add(all, "pipeline: activations and gradients", OpKind::send, l.pipeline, stage_stride, gpus_per_node,
       activation / (l.sequence_parallel ? l.tensor : 1), 2.0 * l.micro_batches * l.interleave,
-      "s b h 2 bytes, forward and backward of each micro-batch and chunk");
+      "s b h 2 bytes, forward and backward of each microbatch and chunk");
   if (m.experts > 0)
     Add(all, "experts: dispatch and combine", OpKind::all_to_all, l.expert, l.tensor * l.context, gpus_per_node,
         activation * std::max(1.0, m.active_experts) / l.tensor, 4 * layers * l.micro_batches,
-        "s b h k 2 bytes, 4 per layer and micro-batch");
+        "s b h k 2 bytes, 4 per layer and microbatch");
   return all;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -87,7 +88,10 @@ void AddTraffic(const Prediction& prediction, TextPage& page) {
 // Once for each operation and algorithm: in the table they would be cut, or push it out of the page.
 void AddPlainFormulas(const Prediction& prediction, TextPage& page) {
   page.Blank();
-  page.Line("  n ranks, m bytes, a latency, b bandwidth:");
+  const bool nodes = std::any_of(prediction.plain.begin(), prediction.plain.end(),
+                                 [](const Prediction::PlainRow& row) { return row.cost.algorithm == "hierarchical"; });
+  page.Paragraph("  ", std::string("n ranks, m bytes, a latency, b bandwidth") +
+                           (nodes ? "; N nodes of g ranks, a1 and b1 inside a node, a2 and b2 between nodes:" : ":"));
   std::vector<TextRow> rows = {{{"operation"}, {"algorithm"}, {"time"}}};
   OpKind op = OpKind::unknown;
   std::set<std::string_view> listed;
@@ -165,7 +169,7 @@ static void AddFormula(const std::string& name, const std::string& formula, cons
     page.Paragraph(head, formula);
   } else {
     page.Line("  " + name + ":");
-    page.Line("    " + formula);
+    page.Paragraph("    ", formula);
   }
   if (!remark.empty()) page.Paragraph("    ", remark, Ink::dim);
 }
@@ -198,17 +202,17 @@ void AddFormulas(const Prediction& prediction, TextPage& page) {
              page);
   AddFormula("recomputation", "full: a third more; selective: the attention term once more in forward", "", page);
   AddFormula("MFU, HFU", "model FLOPs, or FLOPs with recomputation, / step time / (GPUs x peak)", "", page);
-  AddFormula("bubble", "(p-1) / (v m + p-1)", "p stages, m micro-batches, v chunks per stage", page);
+  AddFormula("bubble", "(p-1) / (v m + p-1)", "p stages, m microbatches, v chunks per stage", page);
   AddFormula("parameters, gradients, optimizer", "2, 2 and 12 bytes per parameter / tensor / pipeline",
              "ZeRO 1 divides the optimizer's by data, 2 the gradients' too, 3 the parameters' too", page);
-  AddFormula("activations", "s b h (10 + 24/t + 5 a s / h t) bytes per layer and micro-batch",
+  AddFormula("activations", "s b h (10 + 24/t + 5 a s / h t) bytes per layer and microbatch",
              "10/t with sequence parallelism; selective recomputation drops the last term, full leaves 2 s b h; "
-             "x layers per stage x micro-batches in flight",
+             "x layers per stage x microbatches in flight",
              page);
   AddFormula("GPU-hours lost per day", "24 x GPUs x (1 - MFU)", "", page);
   AddFormula("overlap efficiency", "1 - (step - max(compute, communication)) / min(compute, communication)", "", page);
   for (const StepTraffic& one : prediction.traffic)
-    AddFormula(one.what, one.formula, "sent: " + MessageSizeWords(static_cast<int64_t>(one.sent_bytes)), page);
+    AddFormula(one.what, one.formula, "sent: " + Amount(one.sent_bytes, "B"), page);
 }
 
 }  // namespace tacet

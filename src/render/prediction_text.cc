@@ -50,6 +50,7 @@ void AddCheck(const CommunicatorPrediction& one, TextPage& page) {
     const NcclTableCheck& check = one.table;
     std::string text = std::to_string(check.rows_equal) + " of " + std::to_string(check.rows) +
                        " rows of the printed tuning table are reproduced";
+    if (check.rows_equal < check.rows) text += " (where the two differ, trust the printed table)";
     if (check.forbidden_cells > 0)
       text += "; " + std::to_string(check.forbidden_cells) + (check.forbidden_cells == 1 ? " cell is" : " cells are") +
               " switched off by NCCL_ALGO or NCCL_PROTO";
@@ -70,8 +71,10 @@ void AddCheck(const CommunicatorPrediction& one, TextPage& page) {
   const NcclChoiceCheck& choices = one.choices;
   if (choices.choices > 0)
     page.Paragraph("  ",
-                   std::to_string(choices.equal) + " of " + std::to_string(choices.choices) +
-                       " logged choices are the predicted ones.",
+                   choices.choices == 1 ? std::string("The only logged choice is ") +
+                                              (choices.equal == 1 ? "the predicted one." : "not the predicted one.")
+                                        : std::to_string(choices.equal) + " of " + std::to_string(choices.choices) +
+                                              " logged choices are the predicted ones.",
                    choices.equal == choices.choices ? Ink::green : Ink::yellow);
   size_t shown = 0;
   for (const NcclChoiceDifference& other : choices.differences) {
@@ -140,11 +143,34 @@ std::string RateFigure(double gbps) {
   return words.substr(0, words.find(' '));
 }
 
+// The operations for which NCCL_ALGO and NCCL_PROTO allow nothing, at no size.
+std::vector<OpKind> FindForbidden(const CommunicatorPrediction& one) {
+  std::vector<OpKind> ops;
+  for (const PredictedPoint& point : one.points)
+    if (std::find(ops.begin(), ops.end(), point.op) == ops.end()) ops.push_back(point.op);
+  std::erase_if(ops, [&](OpKind op) {
+    return std::any_of(one.points.begin(), one.points.end(),
+                       [op](const PredictedPoint& point) { return point.op == op && point.decision.best(); });
+  });
+  return ops;
+}
+
+void AddForbidden(const std::vector<OpKind>& ops, TextPage& page) {
+  if (ops.empty()) return;
+  std::string names;
+  for (size_t i = 0; i < ops.size(); ++i)
+    names += (i == 0 ? "" : i + 1 == ops.size() ? " and " : ", ") + std::string(Name(ops[i]));
+  page.Paragraph("  ", "NCCL_ALGO and NCCL_PROTO allow nothing for " + names + ": NCCL ends such a call with an error.",
+                 Ink::red);
+}
+
 void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
+  const std::vector<OpKind> forbidden = FindForbidden(one);
   std::vector<TextRow> rows = {
       {{"operation"}, {"size"}, {"NCCL chooses"}, {"time"}, {"bus GB/s"}, {"channels"}, {"next best"}, {"its time"}}};
   OpKind last = OpKind::unknown;
   for (const PredictedPoint& point : one.points) {
+    if (std::find(forbidden.begin(), forbidden.end(), point.op) != forbidden.end()) continue;
     const NcclCandidate* best = point.decision.best();
     const NcclCandidate* second = RunnerUp(point.decision);
     rows.push_back({{point.op == last ? "" : std::string(Name(point.op))},
@@ -158,6 +184,7 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
     last = point.op;
   }
   if (rows.size() > 1) page.PartsTable(rows, 2);
+  AddForbidden(forbidden, page);
   if (!options.verbose) return;
   for (const PredictedPoint& point : one.points) {
     page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": all choices");
@@ -214,21 +241,29 @@ void AddTold(const CommunicatorPrediction& one, TextPage& page) {
   if (one.told.size() > kShown) page.Line("  " + std::to_string(one.told.size() - kShown) + " more with --format json");
 }
 
+// Why NCCL's own model could not be used, and what is used in its place.
+std::string WithoutModelWords(const CommunicatorPrediction& one) {
+  const std::string release = one.communicator.release.Text();
+  const std::string unknown = "The cost model of " + release + " is not known (those of NCCL 2.12 to 2.30 are)";
+  if (one.of_hardware) return unknown + "; the nearest one is used.";
+  const std::string why =
+      HasCostModel(one.communicator.release) ? "The log does not show NCCL's search for rings and trees" : unknown;
+  if (!one.points.empty()) return why + "; the tuning table in the log is used.";
+  return why + (HasCostModel(one.communicator.release) ? "" : ", and the log has no tuning table") +
+         ": set NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING.";
+}
+
 void AddCommunicator(const CommunicatorPrediction& one, const PredictionTextOptions& options, TextPage& page) {
   const NcclCommunicator& c = one.communicator;
   std::string title = CleanLine(one.label) + ": " + c.release.Text() + ", " +
                       Count(static_cast<uint64_t>(c.ranks), "rank") + " on " +
-                      Count(static_cast<uint64_t>(c.nodes), "node") + ", " +
-                      Count(static_cast<uint64_t>(std::max(0, c.channels)), "channel");
+                      Count(static_cast<uint64_t>(c.nodes), "node");
+  if (c.channels > 0) title += ", " + Count(static_cast<uint64_t>(c.channels), "channel");
   if (one.alike > 1) title += " (and " + Count(one.alike - 1, "communicator") + " like it)";
   page.Heading(title);
   AddGraphs(c, page);
   if (!one.costs.complaint.empty()) page.Paragraph("  ", CleanLine(one.costs.complaint) + ".", Ink::red);
-  if (!one.is_modelled && one.told.empty())
-    page.Paragraph("  ",
-                   std::string("The cost model of this library is not known here, or its search was not logged (set "
-                               "NCCL_DEBUG_SUBSYS=INIT,ENV,GRAPH,TUNING)") +
-                       (one.points.empty() ? "." : "; its printed table is used instead."));
+  if (!one.is_modelled && one.told.empty()) page.Paragraph("  ", WithoutModelWords(one));
   AddCheck(one, page);
   page.Blank();
   AddPoints(one, options, page);
@@ -302,6 +337,7 @@ void AddWhatIf(const Prediction& prediction, TextPage& page) {
 std::string RenderPredictionText(const Prediction& prediction, const PredictionTextOptions& options) {
   TextPage page(options.width, options.colour);
   for (const CommunicatorPrediction& one : prediction.before) AddCommunicator(one, options, page);
+  for (const std::string& note : prediction.notes) page.Paragraph("  note: ", CleanLine(note) + ".", Ink::dim);
   AddWhatIf(prediction, page);
   AddPlainModel(prediction, options, page);
   AddStep(prediction, options, page);

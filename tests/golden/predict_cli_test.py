@@ -175,7 +175,7 @@ class PlainAndStep(unittest.TestCase):
         # A formula is one line, whatever its name takes of the width.
         for formula in ("tokens x (6 x active parameters without the input embedding + 12 x layers x hidden x sequence)",
                         "1 - (step - max(compute, communication)) / min(compute, communication)",
-                        "s b h (10 + 24/t + 5 a s / h t) bytes per layer and micro-batch"):
+                        "s b h (10 + 24/t + 5 a s / h t) bytes per layer and microbatch"):
             self.assertTrue(any(line.endswith(formula) for line in out.splitlines()), formula)
 
 
