@@ -22,7 +22,7 @@ function bandwidthVerdict(content) {
 /** @param {BandwidthPage} content */
 function slowSection(content) {
   const items = content.findings.map((finding) => h("li", h("p", finding.headline), h("figure", finding.file ? h("figcaption", finding.file) : null, finding.excerpt ? h("pre", finding.excerpt) : null),
-    h("p.faint", "Cause: ", command("tacet explain " + finding.cause))));
+    h("p.faint", "What to do: ", command("tacet explain " + finding.cause))));
   return section("slow", content.findings.some((finding) => finding.cause === "wrong-results") ? "What is wrong" : "What is slow", String(items.length), h("div.panel", h("ol.evidence", items)));
 }
 

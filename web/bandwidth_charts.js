@@ -118,7 +118,7 @@ function waterfallPanel(fall) {
   const most = fall.steps.reduce((top, step) => Math.max(top, figure(step.left_gbs) + Math.max(0, figure(step.lost_gbs))), figure(fall.line_gbs));
   const rows = [["line rate", [fall.line_gbs, 0], most, describeGbs(fall.line_gbs)],
     ...fall.steps.map((step) => [step.taken_by ? step.step + ": " + step.taken_by : step.step, [figure(step.left_gbs), Math.max(0, figure(step.lost_gbs))], most,
-      (figure(step.lost_gbs) > 0 ? "-" : "+") + describeGbs(Math.abs(figure(step.lost_gbs)))])];
+      Math.abs(figure(step.lost_gbs)) < 0.005 ? "no loss" : (figure(step.lost_gbs) > 0 ? "-" : "+") + describeGbs(Math.abs(figure(step.lost_gbs)))])];
   return h("div", h("h3.between", "Where the bandwidth goes at " + describeSize(fall.bytes)), h("p.faint", "From " + fall.top + " to " + describeGbs(fall.measured_gbs) + " measured."),
     h("ul.legend", h("li", h("i.dot.p0"), "left"), h("li", h("i.dot.p2"), "lost at this step")),
     barLines(rows, ["p0", "p2"]), fall.missing ? h("p.faint", "Missing: " + fall.missing + ".") : null);

@@ -92,15 +92,14 @@ int Answer(const Options& options, const std::vector<std::string>& paths) {
   for (const std::string& path : missing)
     Complain({"'" + path + "': no such file or folder", "the other paths were read: see the report"});
   if (answer.view.empty() && nothing_read)
-    return missing.empty() ? Complain({"nothing could be read " + InPaths(paths), std::string(kNothingRead)})
-                           : kUsage;
+    return missing.empty() ? Complain({"nothing could be read " + InPaths(paths), std::string(kNothingRead)}) : kUsage;
   for (const Incident& job : jobs)
     for (const BenchmarkRun& run : job.benchmark_runs)
       if (answer.view.empty() && !run.failure.empty())
         return Complain({"the benchmark failed before it measured anything: " + run.failure,
                          "'tacet diagnose' on the same files looks for the reason"});
   if (answer.view.empty())
-    return Complain({"no benchmark was found", "`tacet formats` lists what is read; `tacet bandwidth --run` measures"});
+    return Complain({"no benchmark was found", "'tacet formats' lists what is read; 'tacet bandwidth --run' measures"});
   if (fail_on == "warning" && !answer.faults.empty()) return kFindings;
   return missing.empty() ? kHealthy : kUsage;
 }

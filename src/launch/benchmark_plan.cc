@@ -228,6 +228,8 @@ Result<std::vector<BenchmarkRound>> PlanBenchmarks(const BenchmarkWish& wish) {
     BenchmarkWish full = wish;
     if (full.hosts.empty() && wish.launcher == BenchmarkLauncher::local && two_sided)
       full.hosts = {{"localhost", 1}, {"127.0.0.1", 1}};
+    if (!wish.ways.empty())
+      return Error{"--ways cannot be combined with --pairs", "measure the pairs and the ways in two runs"};
     if (full.hosts.size() < 2)
       return Error{"pairs need at least two hosts", "name them with --hostfile FILE or --hosts gpu1,gpu2"};
     AddPairs(full, Planner(full), rounds);

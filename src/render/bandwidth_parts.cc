@@ -65,6 +65,24 @@ std::string GuessWords(const Sweep& sweep) {
          SpeedWords(guess->expected_gbs) + " that NCCL's model expects for " + guess->machine;
 }
 
+// Why the logs that are here say nothing of this sweep.
+static std::string OtherLogWords(const BandwidthView& view, const Sweep& sweep) {
+  const auto ranks = static_cast<uint64_t>(sweep.ranks);
+  if (!sweep.runs.empty() && sweep.runs.front()->host_times)
+    return "the benchmark measured until the call returned, which NCCL's model does not predict.";
+  const std::string run_it =
+      " Run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give both files.";
+  if (view.models)
+    for (const NcclGroupModel& model : *view.models)
+      if (model.communicator.ranks == sweep.ranks && sweep.Nodes() > 0 && model.communicator.nodes != sweep.Nodes())
+        return "the NCCL log here is of " + Count(ranks, "rank") + " on " +
+               Count(static_cast<uint64_t>(model.communicator.nodes), "node") + ", the benchmark ran on " +
+               Count(static_cast<uint64_t>(sweep.Nodes()), "node") + "." + run_it;
+  if (view.ranks_without_search.contains(sweep.ranks))
+    return "the NCCL log does not show how NCCL chose rings and trees." + run_it;
+  return "no NCCL log here is of a communicator of " + Count(ranks, "rank") + "." + run_it;
+}
+
 bool LacksLog(const BandwidthView& view, size_t sweep_index) {
   const Sweep& sweep = view.sweeps[sweep_index];
   return sweep.tool == "nccl-tests" && NcclTunedIndex(sweep.kind) >= 0 && sweep.ranks >= 2 && !view.has_logs &&
@@ -85,11 +103,10 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
            ". For an exact answer, run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give "
            "both files.";
   if (!check)
-    return "Unknown: " +
-           std::string(view.has_logs ? "no NCCL log here is of a communicator of " +
-                                           Count(static_cast<uint64_t>(sweep.ranks), "rank")
-                                     : "NCCL's log of this run is missing") +
-           ". Run it with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give both files.";
+    return "Unknown: " + (view.has_logs
+                              ? OtherLogWords(view, sweep)
+                              : std::string("NCCL's log of this run is missing. Run it with NCCL_DEBUG=INFO "
+                                            "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give both files."));
   if (check->large_points == 0)
     return "Unknown: no size of the sweep is large enough to judge bandwidth. Small sizes take " +
            FixedWords(check->latency_ratio, 1) + " times as long as NCCL's model says." + LogWords(sweep, *check);
@@ -126,6 +143,9 @@ void AddWaterfall(const ModelCheck& check, TextPage& page) {
   }
   rows.push_back({{"sum"}, {FixedWords(sum, 2)}, {""}, {""}, {""}});
   page.PartsTable(rows, 4);
+  if (std::any_of(fall.losses.begin(), fall.losses.end(),
+                  [](const WaterfallLoss& one) { return one.Lost() <= -0.005; }))
+    page.Paragraph("    ", "A negative loss is a gain.", Ink::dim);
   if (!fall.missing.empty()) page.Paragraph("    ", "Not known above the graph: " + fall.missing + ".", Ink::dim);
   for (const std::string& one : check.assumptions) page.Paragraph("    ", "assumed: " + CleanLine(one), Ink::dim);
 }
@@ -150,7 +170,7 @@ void AddStream(const StreamView& stream, TextPage& page) {
   page.Paragraph("  ", text + ".");
   if (stream.shift)
     page.Paragraph("  ",
-                   "Persistent: from interval " + std::to_string(stream.shift->first + 1) + " on " +
+                   "Persistent change: from interval " + std::to_string(stream.shift->first + 1) + " on, " +
                        SpeedWords(stream.shift->after) + " instead of " + SpeedWords(stream.shift->before) + ".",
                    Ink::yellow);
   if (!stream.dips.empty())
@@ -237,9 +257,12 @@ void AddBetterWays(const BandwidthView& view, TextPage& page) {
     page.Heading("Chosen against best: " + CleanLine(SweepWords(view.sweeps[way.sweep])));
     AddRunNoise(way, page);
     if (way.cells.empty()) {
-      page.Paragraph(
-          "  ", "Of " + Count(way.ways, "forced choice") + " none is faster than NCCL's choice by more than the noise.",
-          Ink::green);
+      page.Paragraph("  ",
+                     way.ways == 1
+                         ? std::string("The forced choice is not faster than NCCL's choice by more than the noise.")
+                         : "None of the " + Count(way.ways, "forced choice") +
+                               " is faster than NCCL's choice by more than the noise.",
+                     Ink::green);
       continue;
     }
     std::vector<TextRow> rows = {{{"size"},

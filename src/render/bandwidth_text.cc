@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <set>
+#include <string_view>
 
 #include "render/bandwidth_parts.h"
 #include "render/bandwidth_render.h"
@@ -60,7 +62,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   TextRow head = {{"size"}, {"time"}, {one_rate ? "bandwidth" : "algbw"}, {one_rate ? "" : "busbw"}, {"spread"}};
   if (both) head.push_back({one_rate ? "bandwidth in place" : "busbw in place"});
   if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
-  if (check) head.insert(head.end(), {{"model"}, {"of it"}, {"NCCL chooses"}});
+  if (check) head.insert(head.end(), {{"model"}, {"of model"}, {"NCCL chooses"}});
   std::vector<TextRow> rows = {head};
   const auto rate = [](double gbs) { return gbs >= 0 ? SpeedWords(gbs) : std::string(); };
   for (const int64_t bytes : ShownSizes(sweep, options.verbose)) {
@@ -111,7 +113,7 @@ std::string TimeWithError(double us, double error_us) {
 void AddFit(const Sweep& sweep, TextPage& page) {
   if (sweep.fit.segments.empty()) return;
   if (!sweep.FitTells()) {
-    page.Paragraph("  ", "Fit: these sizes show neither latency nor bandwidth (mean error " +
+    page.Paragraph("  ", "Fit: no latency and bandwidth describe these sizes (mean error " +
                              PercentWords(sweep.fit.mean_error) + ").");
     return;
   }
@@ -147,7 +149,8 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
   size_t shown = 0;
   for (const SweepOutlier& one : sweep.outliers) {
     if (shown++ == 6) {
-      page.Paragraph("  ", std::to_string(sweep.outliers.size() - 6) + " more sizes are out of line.");
+      page.Paragraph("  ", Count(sweep.outliers.size() - 6, "more size") +
+                               (sweep.outliers.size() == 7 ? " is out of line." : " are out of line."));
       break;
     }
     std::string text = MessageSizeWords(one.bytes) + " took up to " + FixedWords(one.factor, 1) +
@@ -169,7 +172,8 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
   }
   if (sweep.in_place_ratio > 0 && std::fabs(sweep.in_place_ratio - 1) > 0.03 && !sweep.fit_joins_layouts)
     page.Paragraph("  ", std::string("Out of place takes ") + PercentWords(std::fabs(sweep.in_place_ratio - 1)) +
-                             (sweep.in_place_ratio > 1 ? " longer" : " less") + " than in place at the median size.");
+                             (sweep.in_place_ratio > 1 ? " more" : " less") +
+                             " time than in place at the median size.");
 }
 
 void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOptions& options, TextPage& page) {
@@ -299,6 +303,16 @@ std::string NoFaultWords(const BandwidthView& view) {
   return out;
 }
 
+// Where the advice stands: the faults are told in one sentence each.
+static void AddWhatToDo(const std::vector<BandwidthFault>& faults, TextPage& page) {
+  std::string words;
+  std::set<std::string_view> told = {"wrong-results"};  // says so itself
+  for (const BandwidthFault& fault : faults)
+    if (told.insert(fault.cause).second)
+      words += (words.empty() ? "tacet explain " : ", tacet explain ") + std::string(fault.cause);
+  if (!words.empty()) page.Paragraph("What to do: ", words);
+}
+
 std::string RenderBandwidthText(const BandwidthAnswer& answer, const BandwidthTextOptions& options) {
   TextPage page(options.width, options.colour);
   for (const BandwidthFault& fault : answer.faults) {
@@ -307,6 +321,7 @@ std::string RenderBandwidthText(const BandwidthAnswer& answer, const BandwidthTe
     if (const std::string place = answer.PathOf(fault.incident, fault.source); !place.empty())
       page.Paragraph("  ", CleanLine(place) + ": " + CleanLine(fault.says), Ink::dim);
   }
+  AddWhatToDo(answer.faults, page);
   if (answer.faults.empty())
     page.Paragraph("", answer.view.empty() ? "No benchmark was found." : NoFaultWords(answer.view), Ink::strong);
   for (size_t i = 0; i < answer.view.sweeps.size(); ++i) AddSweep(answer, i, options, page);

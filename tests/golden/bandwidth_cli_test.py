@@ -450,7 +450,7 @@ class Measuring(Scratch):
         self.program("all_reduce_perf", "#!/bin/sh\necho no GPU >&2\nexit 3\n")
         ran = run("--run", "nccl-tests", "--ranks", "8", "--save", self.dir / "saved", env=self.environment())
         self.assertEqual(ran.returncode, 2)
-        self.assertIn("ended with 3", ran.stderr)
+        self.assertIn("ended with exit code 3", ran.stderr)
 
     def test_wrong_usage_is_refused(self):
         for arguments in (["--run", "nothing"], ["--run", "iperf3", "--launcher", "telnet"], ["--run", "nccl-tests", "--sizes", "a:b"],

@@ -122,7 +122,7 @@ BandwidthFault Misfit(const BandwidthView& view, const BetterWay& way) {
   fault.headline = SweepWords(sweep) + ": " + better + " takes " + Time(best.better_us) + " at " +
                    BenchmarkSizeWords(best.bytes) + " where " +
                    (best.chosen.empty() ? "NCCL's choice" : best.chosen + ", which NCCL chooses,") + " takes " +
-                   Time(best.chosen_us) + ": " + Percent(best.Gain()) + " of each call is lost, in " +
+                   Time(best.chosen_us) + ": " + Percent(best.Gain()) + " of each call is lost, at " +
                    std::to_string(way.cells.size()) + (way.cells.size() == 1 ? " size" : " sizes");
   double per_step = 0, step_lost_us = 0;
   for (const BetterCell& cell : way.cells)

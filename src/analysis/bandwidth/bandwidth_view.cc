@@ -113,7 +113,10 @@ BandwidthView MeasureBandwidth(const std::vector<BandwidthSource>& sources) {
   std::vector<size_t> source_of;
   for (size_t i = 0; i < sources.size(); ++i)
     for (NcclGroupModel& model : ModelCommunicators(*sources[i].incident, {})) {
-      if (!HasCosts(model)) continue;
+      if (!HasCosts(model)) {
+        view.ranks_without_search.insert(model.communicator.ranks);
+        continue;
+      }
       all.push_back(std::move(model));
       source_of.push_back(i);
     }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct BandwidthView {
   std::shared_ptr<const std::vector<NcclGroupModel>> models;  // ModelCheck points here
   std::vector<ModelCheck> checks;                             // of the sweeps for which there is a model
   std::vector<BetterWay> better;
-  bool has_logs = false;  // some NCCL log lies beside the benchmarks
+  bool has_logs = false;               // some NCCL log lies beside the benchmarks
+  std::set<int> ranks_without_search;  // of communicators whose logs do not show how NCCL chose rings and trees
   bool empty() const { return sweeps.empty() && streams.empty() && matrices.empty(); }
   const ModelCheck* CheckOf(size_t sweep) const;
 };
