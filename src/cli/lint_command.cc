@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,8 +40,13 @@ Result<std::vector<int64_t>> ReadLintPids(const Options& options) {
 bool IsAssignment(std::string_view argument) {
   const size_t equals = argument.find('=');
   if (equals == std::string_view::npos || equals == 0 || IsDigit(argument.front())) return false;
-  return std::all_of(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(equals),
-                     [](char c) { return (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_'; });
+  const std::string_view name = argument.substr(0, equals);
+  const auto all = [&](auto fits) { return std::all_of(name.begin(), name.end(), fits); };
+  if (all([](char c) { return (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '_'; })) return true;
+  // "OMPI_MCA_btl=self" is a variable, too, unless a file has that name.
+  std::error_code ignored;
+  return all([](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || IsDigit(c) || c == '_'; }) &&
+         !std::filesystem::exists(std::filesystem::path(argument), ignored);
 }
 
 // What the arguments name, or else the environment that a job would inherit from here.
@@ -89,7 +96,7 @@ int RunLint(const std::vector<std::string>& arguments) {
   auto options = Options::Parse(arguments, kLintCommand.help);
   if (!options) return Complain(options.error());
   const std::string format = options->Value("--format").value_or("text");
-  if (format != "text" && format != "json") return Complain({"lint writes text or json, not '" + format + "'", ""});
+  if (format != "text" && format != "json") return Complain({"--format takes text or json, not '" + format + "'", ""});
   LintOptions lint;
   if (const auto version = options->Value("--nccl")) {
     lint.nccl = ParseReleaseNumber(*version);
@@ -130,11 +137,10 @@ int RunLint(const std::vector<std::string>& arguments) {
 const Command kLintCommand = {"lint", "Find environment variables that are wrong, risky or without effect",
                               R"(tacet lint [options] [PATH | NAME=VALUE]...
 
-Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or
-never read by any release (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables
-that your NCCL release has removed, renamed or does not have yet, values that only repeat an old default,
-settings that slow the job down, that are risky, overridden, without effect or different between ranks, and a log
-file that all ranks share.
+Checks the variables of NCCL, PyTorch, UCX, libfabric and CUDA: names that are unknown, misspelled or never read by
+any release (NCCL_TIMEOUT), values that are read as something else (NCCL_IB_DISABLE=true is 0), variables that your
+NCCL release has removed, renamed or does not have yet, values that only repeat an old default, settings that slow the
+job down, that are risky, overridden, without effect or different between ranks, and a log file that all ranks share.
 Each finding shows the default, the effect, the releases that read the variable, where it is set and what to do.
 
 Without a PATH it reads the environment of this shell with ~/.nccl.conf and /etc/nccl.conf; otherwise files and

@@ -55,8 +55,7 @@ void CheckName(const VariableView& view, LintSheet& sheet) {
   const std::string& name = view.given.name;
   if (const std::string bare(Trim(name)); bare != name && FindKnownVariable(bare) != nullptr)
     return sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
-                     "there are spaces around the name " + bare + ": it is not set",
-                     "write " + bare + "=VALUE without spaces");
+                     bare + " is not set: there are spaces around its name", "write " + bare + "=VALUE without spaces");
   if (const NeverRead* never = FindNeverRead(name))
     return sheet.Add(
         LintKind::never_read, LintLevel::warning, view.environment, view.given,
@@ -123,7 +122,7 @@ bool CheckValue(const VariableView& view, LintSheet& sheet) {
   const bool number = view.known->kind == ValueKind::integer;
   if (!stray.empty() && !(number && stray == "blanks at the end") && view.known->kind != ValueKind::torch_flag) {
     sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
-              "the value of " + view.given.name + " has " + stray + " in it, which " +
+              "the value of " + view.given.name + " has " + stray + ", which " +
                   std::string(ProductOf(view.given.name)) + " reads as part of it",
               "write the bare value (docker --env-file, nccl.conf and YAML keep quotes and spaces)");
     return false;
@@ -132,7 +131,7 @@ bool CheckValue(const VariableView& view, LintSheet& sheet) {
   if (of_list && value.find(' ') != std::string::npos) {
     sheet.Add(LintKind::stray_characters, LintLevel::warning, view.environment, view.given,
               "the list " + Assignment(view) + " contains spaces, which become part of the names",
-              "separate names by commas alone");
+              "separate names with commas only");
     return false;
   }
   const Misreading misreading = FindMisreading(*view.known, value, view.nccl);

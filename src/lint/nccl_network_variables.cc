@@ -9,22 +9,22 @@ std::string_view NcclNetworkVariableRows() {
   static constexpr std::string_view kRows =
       R"rows(NCCL_DMABUF_ENABLE|integer|1|2.13||should||1 registers GPU memory through DMA-BUF
 NCCL_GDAKI_USE_RELIABLE_DB|integer|0|2.29.7||should||1 uses reliable doorbells
-NCCL_GDR_FLUSH_DISABLE|integer|0|||should||1 leaves out the flush behind GPUDirect RDMA
-NCCL_GIN_COUNTER_POOL_SIZE|integer|524288|2.28.7|2.29|should||its counters
+NCCL_GDR_FLUSH_DISABLE|integer|0|||should||1 skips the flush after GPUDirect RDMA
+NCCL_GIN_COUNTER_POOL_SIZE|integer|524288|2.28.7|2.29|should||counters of GPU-initiated networking
 NCCL_GIN_ENABLE|integer|1|2.28.7||should||1 allows GPU-initiated networking
-NCCL_GIN_ERROR_QUERY_SEC|integer|10|2.28.7||should||seconds between looks at its errors
-NCCL_GIN_EXCLUSIVE_CONTEXTS|integer|-1|2.29.7|2.29|should||its exclusive contexts
+NCCL_GIN_ERROR_QUERY_SEC|integer|10|2.28.7||should||seconds between checks for errors of GPU-initiated networking
+NCCL_GIN_EXCLUSIVE_CONTEXTS|integer|-1|2.29.7|2.29|should||exclusive contexts of GPU-initiated networking
 NCCL_GIN_GDAKI_MAX_DEST_RD_ATOMIC|integer|-2|2.30||should||reads in flight at the target
 NCCL_GIN_GDAKI_MAX_QP_RD_ATOMIC|integer|-2|2.30||should||reads in flight at the source
 NCCL_GIN_GDAKI_NIC_HANDLER|integer|0|2.28.7||should||who writes the adapter's doorbell
-NCCL_GIN_GDAKI_QP_DEPTH|integer|128|2.28.7||should||entries of its queue pairs
-NCCL_GIN_IB_TC|integer|-1|2.30.7||should||its traffic class
-NCCL_GIN_NCONNECTIONS|integer|-2|2.29.7||should||its connections
-NCCL_GIN_NCONTEXTS|integer|-1|2.28.7|2.29|should||its contexts
-NCCL_GIN_PLUGIN_REF_COUNT|integer|0|2.29.7||should||1 unloads it with the last communicator
+NCCL_GIN_GDAKI_QP_DEPTH|integer|128|2.28.7||should||entries of the queue pairs of GPU-initiated networking
+NCCL_GIN_IB_TC|integer|-1|2.30.7||should||traffic class of GPU-initiated networking
+NCCL_GIN_NCONNECTIONS|integer|-2|2.29.7||should||connections of GPU-initiated networking
+NCCL_GIN_NCONTEXTS|integer|-1|2.28.7|2.29|should||contexts of GPU-initiated networking
+NCCL_GIN_PLUGIN_REF_COUNT|integer|0|2.29.7||should||1 unloads the GIN plugin with the last communicator
 NCCL_GIN_PLUGIN|text||2.29.7||should||library for GPU-initiated networking
-NCCL_GIN_PROXY_QUEUE_SIZE|integer|-1|2.28.7||should||entries of its proxy's queue
-NCCL_GIN_SIGNAL_POOL_SIZE|integer|524288|2.28.7|2.29|should||its signals
+NCCL_GIN_PROXY_QUEUE_SIZE|integer|-1|2.28.7||should||entries of the GIN proxy's queue
+NCCL_GIN_SIGNAL_POOL_SIZE|integer|524288|2.28.7|2.29|should||signals of GPU-initiated networking
 NCCL_GIN_TYPE|integer|-1|2.28.7||should||kind of GPU-initiated networking
 NCCL_IBVERBS_LIB|text||2.30||should||library that is loaded for InfiniBand
 NCCL_IB_ADAPTIVE_ROUTING|integer|-2|2.16||should||1 expects packets out of order
@@ -44,7 +44,7 @@ NCCL_IB_MERGE_NICS|integer|1|2.20||should||1 uses both ports of an adapter as on
 NCCL_IB_MERGE_VFS|integer|1|2.18||should||1 counts virtual functions of an adapter as one
 NCCL_IB_MQP_RETRY_ALL|integer|0|2.24||should||1 repeats ibv_modify_qp after any error
 NCCL_IB_MQP_RETRY_CNT|integer|34|2.24||should||how many times ibv_modify_qp is repeated
-NCCL_IB_MQP_RETRY_SLEEP_MSEC|integer|100|2.24||should||ms between two attempts
+NCCL_IB_MQP_RETRY_SLEEP_MSEC|integer|100|2.24||should||ms between two attempts of ibv_modify_qp
 NCCL_IB_OOO_RQ|integer|0|2.30||should||1 receives out of order
 NCCL_IB_PCI_RELAXED_ORDERING|integer|2|2.12||should||PCIe relaxed ordering: 0 off, 1 on, 2 where it works
 NCCL_IB_PKEY|integer|0|2.8||should||index of the partition key
@@ -53,7 +53,7 @@ NCCL_IB_QPS_PER_CONNECTION|integer|1|2.10||should||queue pairs per connection: 1
 NCCL_IB_QUERY_PORT_SPEED|integer|1|2.30.7||should||1 asks the port for its speed
 NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME|integer|-2|2.29.7||should||how the receiver matches messages
 NCCL_IB_RESILIENCY_PORT_FAILOVER_MAX_ATTEMPTS|integer|1|2.29.7||should||how many times a failover is tried
-NCCL_IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY|integer|10|2.29.7||should||delay of its probe
+NCCL_IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY|integer|10|2.29.7||should||delay before a failover is probed
 NCCL_IB_RESILIENCY_PORT_FAILOVER|integer|0|2.29.7||should||1 continues over another port when one fails
 NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT|integer|5000|2.30||should||ms until an answer must arrive
 NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_INTERVAL|integer|500|2.30||should||ms between batches of alive messages
@@ -94,13 +94,13 @@ NCCL_NET_SHARED_COMMS|integer|1|2.12||should||1 shares connections between ranks
 NCCL_NET|text||2.10||must||name of the network: IB, Socket, or a plugin's
 NCCL_NSOCKS_PERTHREAD|integer|-2|2.4.8||should||sockets per thread: 1 to 16, at most 64 in all
 NCCL_NUM_RMA_CTX|integer||2.29||should||contexts of one-sided operations
-NCCL_OOB_NET_ENABLE|integer|0|2.23||should||1 sets up over the network plugin
-NCCL_OOB_NET_IFNAME|list||2.23||may||device of that setup
+NCCL_OOB_NET_ENABLE|integer|0|2.23||should||1 runs setup over the network plugin
+NCCL_OOB_NET_IFNAME|list||2.23||may||device for setup over the network plugin
 NCCL_RMA_DISABLE|integer|0|2.30.7||should||1 forbids one-sided operations
-NCCL_RMA_PLUGIN_REF_COUNT|integer|0|2.30.7||should||1 unloads it with the last communicator
+NCCL_RMA_PLUGIN_REF_COUNT|integer|0|2.30.7||should||1 unloads the RMA plugin with the last communicator
 NCCL_RMA_PLUGIN|text||2.30.7||should||library of one-sided operations
-NCCL_RMA_PROXY_DUMP_SIGNAL|integer|-1|2.29||should||signal that makes its proxy print what is in flight
-NCCL_RMA_PROXY_QUEUE_SIZE|integer|-1|2.29||should||entries of its proxy's queue
+NCCL_RMA_PROXY_DUMP_SIGNAL|integer|-1|2.29||should||signal that makes the RMA proxy print what is in flight
+NCCL_RMA_PROXY_QUEUE_SIZE|integer|-1|2.29||should||entries of the RMA proxy's queue
 NCCL_SOCKET_FAMILY|choice||||should||AF_INET or AF_INET6
 NCCL_SOCKET_IFNAME|list||||may||interfaces of bootstrap and sockets: prefixes, = for exact names, ^ to exclude
 NCCL_SOCKET_INLINE|integer|128|2.27||should||bytes that are sent with the header
@@ -110,7 +110,7 @@ NCCL_SOCKET_NTHREADS|integer||||should||threads per connection: 1 to 16
 NCCL_SOCKET_POLL_TIMEOUT_MSEC|integer|0|2.29||should||ms to wait for a socket
 NCCL_SOCKET_RCVBUF|integer|-1|2.27||should||bytes of the kernel's receive buffer
 NCCL_SOCKET_RETRY_CNT|integer|34|2.24||should||how many times a connection is tried again
-NCCL_SOCKET_RETRY_SLEEP_MSEC|integer|100|2.24||should||ms between two attempts, growing
+NCCL_SOCKET_RETRY_SLEEP_MSEC|integer|100|2.24||should||ms between two attempts to connect, growing
 NCCL_SOCKET_SNDBUF|integer|-1|2.27||should||bytes of the kernel's send buffer
 )rows";
   return kRows;

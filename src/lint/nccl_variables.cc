@@ -49,7 +49,7 @@ NCCL_GDRCOPY_SYNC_ENABLE|integer|1|2.12||should||1 synchronizes through GPU memo
 NCCL_GDRCOPY_TAIL_ENABLE|integer|1|2.9|2.11|should|NCCL_GDRCOPY_SYNC_ENABLE|1 kept the tail in GPU memory (GDRCopy)
 NCCL_GRAPH_DUMP_FILE_RANK|integer|0|2.6||should||rank that writes rings and trees
 NCCL_GRAPH_DUMP_FILE|text||2.6||may||file that rings and trees are written to
-NCCL_GRAPH_FILE|text||2.6||should||rings and trees that are read instead of being searched
+NCCL_GRAPH_FILE|text||2.6||should||file of rings and trees that replaces NCCL's search
 NCCL_GRAPH_HELPER_DISABLE|integer|0|2.11||should||1 runs without the helper thread of CUDA graphs
 NCCL_GRAPH_MIXING_SUPPORT|integer|1|2.13||should||1 allows captured and direct calls at the same time
 NCCL_GRAPH_REGISTER|integer|1|2.11||should||1 registers buffers of CUDA graphs
@@ -98,7 +98,7 @@ NCCL_NET_GDR_MLOPART|integer|0|2.30.7||should||1 lets partitions of a GPU use GP
 NCCL_NO_CACHE|text||2.29.7||should||variables that are read again each time
 NCCL_NTHREADS|integer|512|||must||threads per block of NCCL's kernels: 64, 128, 256 or 512
 NCCL_NVB_DISABLE|integer|0|2.9.9||should||1 forbids paths through another GPU over NVLink
-NCCL_NVB_PRECONNECT|integer|1|2.9.9||should||1 connects such paths when a communicator is made
+NCCL_NVB_PRECONNECT|integer|1|2.9.9||should||1 connects paths through another GPU when a communicator is created
 NCCL_NVLINK_UTIL_CENTRIC_SCHED_ENABLE|integer||2.27||should||1 schedules by the use of NVLink
 NCCL_NVLSTREE_MAX_CHUNKSIZE|integer|-2|2.20||should||most bytes that NVLSTree moves at a time
 NCCL_NVLS_CHUNKSIZE|integer|131072|2.21||should||bytes that NVLink SHARP moves at a time
@@ -123,7 +123,7 @@ NCCL_PARAM_DUMP_ALL|text||2.30||should||1 prints all parameters
 NCCL_PAT_ENABLE|integer|2|2.23||should||algorithm PAT: 0 off, 1 on, 2 where it fits
 NCCL_PROFILER_PLUGIN|text||2.23||may||library that records what NCCL does
 NCCL_PROGRESS_APPENDOP_FREQ|integer|8|2.16.5||should||how often the proxy looks for new work
-NCCL_PROGRESS_COUNTER_MONITOR_POLL_MS|integer|1000|2.30||should||how often progress is looked at
+NCCL_PROGRESS_COUNTER_MONITOR_POLL_MS|integer|1000|2.30||should||ms between checks of progress
 NCCL_PROGRESS_COUNTER_MONITOR_STALE_MS|integer|5000|2.30||should||how long without progress counts as stale
 NCCL_PROGRESS_COUNTER_MONITOR_STALE_WARN_SEC|integer|600|2.30||should||how long without progress gives a warning
 NCCL_PROTO|protocols||2.5||must||protocols that may be chosen: LL, LL128, Simple
@@ -133,15 +133,15 @@ NCCL_PROXY_DUMP_SIGNAL|integer|-1|2.14||should||signal that makes the proxy prin
 NCCL_PROXY_PROFILE|text||2.12|2.22|should|NCCL_PROFILER_PLUGIN|file that the proxy's times were written to
 NCCL_PXN_C2C|integer|1|2.27||should||1 allows the GPU next to the network device to be reached over C2C
 NCCL_PXN_DISABLE|integer|0|2.12||should||1 forbids the path through the GPU next to the network device
-NCCL_RAS_ADDR|text|localhost:28028|2.24||may||address at which it answers
+NCCL_RAS_ADDR|text|localhost:28028|2.24||may||address at which RAS answers
 NCCL_RAS_ENABLE|integer|1|2.24||should||1 runs the thread that answers ncclras
-NCCL_RAS_TIMEOUT_FACTOR|integer|1|2.24||should||multiplies its timeouts
+NCCL_RAS_TIMEOUT_FACTOR|integer|1|2.24||should||multiplies the timeouts of RAS
 NCCL_REPORT_CONNECT_PROGRESS|integer|0|2.19.4||should||1 prints the progress of connecting
 NCCL_RINGS|text|||2.4|should|NCCL_GRAPH_FILE|rings written by hand
 NCCL_RUNTIME_CONNECT|integer|1|2.22||should||1 connects when an algorithm is first used, 0 when a communicator is created
-NCCL_RUN_RAS_DIAGNOSTICS|integer|0|2.31||should||1 runs the diagnostics of RAS when a communicator is made
+NCCL_RUN_RAS_DIAGNOSTICS|integer|0|2.31||should||1 runs the diagnostics of RAS when a communicator is created
 NCCL_SET_CPU_STACK_SIZE|integer|1|2.28||should||1 gives threads a stack of a fixed size
-NCCL_SET_STACK_SIZE|integer|0|2.9||should||1 sets the GPU's stack size when a communicator is made
+NCCL_SET_STACK_SIZE|integer|0|2.9||should||1 sets the GPU's stack size when a communicator is created
 NCCL_SET_THREAD_NAME|text|0|2.12||should||1 names NCCL's threads
 NCCL_SHADOW_MEMPOOL_MAX_SIZE|integer|1073741824|2.30.7||should||most bytes of the pool for copies of device structures
 NCCL_SHARED_BUFF_COUNT|integer|-2|2.8|2.8|should||buffers shared by sends and receives
@@ -167,8 +167,8 @@ NCCL_TOPO_SPLIT_MLOPART|integer|1|2.30.7||should||1 shows partitions of a GPU in
 NCCL_TREE_THRESHOLD|integer|-2|2.4|2.4|should|NCCL_ALGO|size up to which trees were used
 NCCL_TUNER_CONFIG_FILE|text||2.27.5||should||file of the example tuner
 NCCL_TUNER_PLUGIN|text||2.19||should||library that chooses algorithms
-NCCL_UID_STAGGER_RATE|integer|7000|2.23||should||connections per second to rank 0 when a communicator is made
-NCCL_UID_STAGGER_THRESHOLD|integer|256|2.23||should||ranks from which these connections are spread
+NCCL_UID_STAGGER_RATE|integer|7000|2.23||should||connections per second to rank 0 when a communicator is created
+NCCL_UID_STAGGER_THRESHOLD|integer|256|2.23||should||number of ranks from which NCCL staggers connections to rank 0
 NCCL_UNPACK_DOUBLE_NCHANNELS|integer|1|2.22||should||1 doubles channels where the network unpacks on the GPU
 NCCL_WARN_ENABLE_DEBUG_INFO|text|0|2.19.4||should||1 logs INFO from the first warning on
 NCCL_WIN_ENABLE|integer|1|2.27||should||1 allows symmetric memory windows

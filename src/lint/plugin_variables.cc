@@ -13,16 +13,16 @@ NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS|integer|-1|2.28||should||µs be
 NCCL_INSPECTOR_DUMP_DIR|text||2.28||may||folder of the records
 NCCL_INSPECTOR_DUMP_VERBOSE|integer|0|2.28||should||1 writes every event of an operation
 NCCL_INSPECTOR_PROM_DUMP|integer|0|2.29.3||should||1 writes metrics for Prometheus
-NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES|integer|8192|2.30||should||smaller operations are left out
+NCCL_INSPECTOR_DUMP_MIN_SIZE_BYTES|integer|8192|2.30||should||operations smaller than this are skipped
 NCCL_INSPECTOR_DUMP_COLL_RING_SIZE|integer|1024|2.30||should||collectives kept per communicator
 NCCL_INSPECTOR_DUMP_P2P_RING_SIZE|integer|1024|2.30||should||sends and receives kept per communicator
 NCCL_INSPECTOR_COLL_POOL_SIZE|integer|256|2.30||should||collectives in flight
 NCCL_INSPECTOR_P2P_POOL_SIZE|integer|256|2.30||should||sends and receives in flight
 NCCL_INSPECTOR_COMM_POOL_SIZE|integer|256|2.30||should||communicators
-NCCL_INSPECTOR_POOL_GROW|integer|1|2.30||should||1 lets these pools grow
+NCCL_INSPECTOR_POOL_GROW|integer|1|2.30||should||1 lets the Inspector's pools grow
 NCCL_INSPECTOR_REQUIRE_KERNEL_TIMING|integer|1|2.30||should||1 drops operations without GPU times
 NCCL_INSPECTOR_OTEL_EXPORT|integer|0|2.31||should||1 sends metrics to OpenTelemetry
-NCCL_INSPECTOR_OTEL_VERBOSE|integer|0|2.31||should||1 logs what is sent
+NCCL_INSPECTOR_OTEL_VERBOSE|integer|0|2.31||should||1 logs what is sent to OpenTelemetry
 NCCL_PROFILE_EVENT_MASK|text||2.23||should||events of the example profiler
 NCCL_PROFILE_DUMP_FILE|text||2.23||may||file of the example profiler
 NCCL_PROFILER_TRACK_NCCLOP|text|true|||should||CoMMA: record operations

@@ -15,7 +15,7 @@ TORCH_NCCL_ASYNC_ERROR_HANDLING|torch_integer|3|2.2||should||what happens to an 
 TORCH_NCCL_AVOID_RECORD_STREAMS|torch_flag||2.1||should||1 keeps tensors alive by reference; the default since 2.8
 TORCH_NCCL_BCAST_UNIQUEID|torch_flag|1|2.7||should||1 passes the id of a communicator from one rank to all
 TORCH_NCCL_BLOCKING_WAIT|torch_flag|0|2.2||should||1 lets wait() block the host, and runs without the watchdog
-TORCH_NCCL_COORD_CHECK_MILSEC|torch_integer|1000|2.2||should||ms between looks for a dump signal of another rank
+TORCH_NCCL_COORD_CHECK_MILSEC|torch_integer|1000|2.2||should||ms between checks for a dump signal of another rank
 TORCH_NCCL_CUDA_EVENT_CACHE|torch_flag||2.5||should||1 keeps CUDA events for later calls
 TORCH_NCCL_DEBUG_INFO_PIPE_FILE|text||2.3||may||prefix of the pipes that ask for a flight record; needs a buffer size above 0
 TORCH_NCCL_DEBUG_INFO_TEMP_FILE|text||2.2||may||prefix of the flight records; the rank is appended
@@ -30,7 +30,7 @@ TORCH_NCCL_LOG_CPP_STACK_ON_UNCLEAN_SHUTDOWN|torch_flag|1|2.5||should||1 prints 
 TORCH_NCCL_NAN_CHECK|torch_flag|0|2.4||should||1 looks for NaN in every buffer
 TORCH_NCCL_NONBLOCKING_TIMEOUT|torch_integer||2.3||should||seconds to wait for a non-blocking call
 TORCH_NCCL_PROPAGATE_ERROR|torch_flag|0|2.7||should||1 reports an error to all ranks
-TORCH_NCCL_RANKS_PER_ROOT|torch_integer|128|2.7||should||ranks per root when a communicator is made
+TORCH_NCCL_RANKS_PER_ROOT|torch_integer|128|2.7||should||ranks per root when a communicator is created
 TORCH_NCCL_RETHROW_CUDA_ERRORS|torch_flag|1|2.4||should||1 raises CUDA errors that the watchdog sees
 TORCH_NCCL_SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING|torch_flag|0|2.5||should||1 warns that sends run one after another
 TORCH_NCCL_TRACE_BUFFER_SIZE|torch_integer||2.2||should||operations that the flight recorder keeps; 0 is off

@@ -65,7 +65,7 @@ std::vector<Variable> ParseAllRows() {
 
 constexpr PastDefault kPastDefaults[] = {
     {"NCCL_IB_TIMEOUT", "14", 21400, "a short link flap ends the job"},
-    {"NCCL_IB_TIMEOUT", "18", 22300, "a link flap of some seconds ends the job"},
+    {"NCCL_IB_TIMEOUT", "18", 22300, "a link flap of a few seconds ends the job"},
     {"NCCL_IB_GID_INDEX", "0", 22100, "NCCL finds the RoCE v2 address itself, and index 0 is often not one"},
     {"NCCL_IB_SPLIT_DATA_ON_QPS", "1", 22000, "small pieces cost more than spreading them gains"},
     {"NCCL_IB_SL", "0", 22600, "a service level given by the application is overridden"},

@@ -26,11 +26,11 @@ std::string PlacesWords(const LintFinding& finding) {
   return words;
 }
 
-// "default 20; read since 2.24 and until 2.29".
+// "default: 20; read since 2.24 and until 2.29".
 std::string HistoryWords(const LintFinding& finding) {
   const bool chosen = finding.standard == "-1" || finding.standard == "-2";
   std::string words =
-      finding.standard.empty() ? "" : "default " + finding.standard + (chosen ? " (chosen by NCCL)" : "");
+      finding.standard.empty() ? "" : "default: " + finding.standard + (chosen ? " (chosen by NCCL)" : "");
   if (!finding.since.empty() || !finding.until.empty()) {
     words += words.empty() ? "" : "; ";
     words += "read";
