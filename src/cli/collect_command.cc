@@ -72,8 +72,11 @@ Result<CollectOptions> ReadCollectOptions(const Options& options) {
       collect.node.pids.push_back(pid);
     }
   if (!collect.node.host_state && !collect.capture && collect.node.paths.empty() && collect.node.pids.empty())
-    return Error{"nothing to collect: --no-host is given and no path", "name files or folders, or leave --no-host out"};
+    return Error{"nothing to collect: --no-host is given and no path", "name files or folders, or omit --no-host"};
   collect.output = options.Value("--output").value_or(DefaultBundle());
+  for (const std::string_view other : {".zip", ".7z", ".rar", ".xz", ".bz2"})
+    if (collect.output.ends_with(other))
+      return Error{"bundles of type '" + std::string(other) + "' cannot be written", "use .tar.zst, .tar.gz or .tar"};
   return collect;
 }
 

@@ -32,8 +32,7 @@ int RunPreflightCommand(const std::vector<std::string>& arguments) {
   if (!options->rest().empty())
     return Complain({"preflight does not take '" + options->rest()[0] + "'", "see 'tacet preflight --help'"});
   const std::string format = options->Value("--format").value_or("text");
-  if (format != "text" && format != "json")
-    return Complain({"preflight writes text or json, not '" + format + "'", ""});
+  if (format != "text" && format != "json") return Complain({"--format takes text or json, not '" + format + "'", ""});
   auto preflight = ReadPreflightOptions(*options);
   if (!preflight) return Complain(preflight.error());
   return ShowPreflight(*preflight, format, options->Value("--output").value_or(""), false);

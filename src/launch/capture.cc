@@ -128,8 +128,8 @@ class CaptureWork {
         Note("Python stack of " + NameFor(rank),
              rank.process.takes_stack_signal
                  ? "no answer to the signal: the process is blocked inside the kernel, or handles the signal itself"
-                 : "it has no handler (not Python, or started with -I or -S), and py-spy is not installed or not "
-                   "permitted");
+                 : "it has no handler (not started by tacet run, not Python, or started with -I or -S), and py-spy is "
+                   "not installed or not permitted");
     }
   }
 

@@ -120,7 +120,7 @@ std::string DescribeProblem(const CommandOutcome& outcome, const std::string& pr
   // ssh answers 255 for its own failures, which is no signal.
   std::string text = outcome.exit_code > 128 && outcome.exit_code <= 128 + SIGRTMAX
                          ? "was ended by signal " + std::to_string(outcome.exit_code - 128)
-                         : "ended with " + std::to_string(outcome.exit_code);
+                         : "ended with exit code " + std::to_string(outcome.exit_code);
   return last.empty() ? text : text + ": " + std::string(last);
 }
 

@@ -10,7 +10,7 @@ TEST(CommandRun, WhoHoldsTheOutputOpenAfterTheEndIsNotWaitedFor) {
   const CommandOutcome outcome = RunCommand({"sh", "-c", "sleep 30 & echo done; exit 3"}, {.time_ms = 20'000});
   EXPECT_FALSE(outcome.timed_out);
   EXPECT_EQ(outcome.out, "done\n");
-  EXPECT_EQ(outcome.problem, "ended with 3");
+  EXPECT_EQ(outcome.problem, "ended with exit code 3");
 }
 
 TEST(CommandRun, WhoStillWritesAfterTheEndIsHeard) {

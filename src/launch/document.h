@@ -19,8 +19,13 @@ struct DocumentBlock {
 struct DocumentSection {
   std::string title;
   std::vector<DocumentBlock> blocks;
+  bool absent = false;  // all that it says is why it has nothing to show
 
   void Say(std::string text) { blocks.push_back({DocumentBlock::Kind::paragraph, {std::move(text)}, {}, {}}); }
+  void SayAbsent(std::string text) {
+    Say(std::move(text));
+    absent = true;
+  }
   void Code(std::string text) { blocks.push_back({DocumentBlock::Kind::code, {std::move(text)}, {}, {}}); }
   void List(std::vector<std::string> items, bool numbered = false) {
     if (items.empty()) return;

@@ -206,7 +206,7 @@ class LabRun {
     outcome_.wrong = WhatIsWrong(fault_, outcome_.rank, verdict);
     if (done.timed_out) outcome_.wrong = "the job did not finish within " + std::to_string(kMostMs / 1000) + " s";
     if (fault_.who == LabFault::Who::nobody && outcome_.wrong.empty() && done.exit_code != 0)
-      outcome_.wrong = "the healthy job ended with " + std::to_string(done.exit_code);
+      outcome_.wrong = "the healthy job ended with exit code " + std::to_string(done.exit_code);
     const double struck = ModifiedSeconds(options_.folder + "/mark"), told = ModifiedSeconds(path);
     if (verdict.given && struck > 0 && told >= struck) outcome_.verdict_after_s = told - struck;
   }

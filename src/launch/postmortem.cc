@@ -126,9 +126,9 @@ DocumentSection TimelineSection(const RunRecord& run) {
     events.emplace_back(manifest.began_wall_ns, "The job was started on " + manifest.host + ".");
     for (const SeenHang& hang : manifest.hangs) {
       const auto still_ns = static_cast<int64_t>(hang.still_s * 1e9);
-      events.emplace_back(hang.wall_ns - still_ns, "The last sign of progress in any rank.");
+      events.emplace_back(hang.wall_ns - still_ns, "Last sign of progress on any rank.");
       events.emplace_back(hang.wall_ns, "No progress for " + DurationText(still_ns) + ": captured in " + hang.folder +
-                                            (hang.headline.empty() ? "." : ", and diagnosed: " + hang.headline));
+                                            (hang.headline.empty() ? "." : ", and diagnosed: " + hang.headline + "."));
     }
     if (manifest.ended_wall_ns > 0) events.emplace_back(manifest.ended_wall_ns, "The job " + EndText(manifest) + ".");
   }
@@ -196,7 +196,7 @@ DocumentSection StacksSection(const RunRecord& run) {
       same->ranks.push_back(rank);
   }
   if (shared.empty()) {
-    section.Say("No stacks were captured.");
+    section.SayAbsent("Stacks: no file with the stack of a rank was found.");
     return section;
   }
   std::stable_sort(shared.begin(), shared.end(),
@@ -253,9 +253,10 @@ DocumentSection OthersSection(const RunRecord& run) {
   std::vector<std::string> others;
   for (const ReportFinding& finding : run.report.findings)
     if (&finding != MainFinding(run.report) && others.size() < kMostOthers && !finding.cause.empty())
-      others.push_back(
-          CleanWords(finding.cause + ": " + finding.headline +
-                     (finding.explained_by.empty() ? "" : " (a consequence of " + finding.explained_by + ")")));
+      others.push_back(CleanWords(finding.cause + ": " + finding.headline +
+                                  (finding.explained_by.empty() || finding.severity == Severity::note
+                                       ? ""
+                                       : " (a consequence of " + finding.explained_by + ")")));
   section.List(std::move(others));
   return section;
 }
@@ -279,7 +280,7 @@ DocumentSection ValidationSection(const RunRecord& run, const RunRecord* baselin
 DocumentSection ReproducerSection(const RunRecord& run) {
   DocumentSection section{"Reproducer", {}};
   if (!run.manifest || run.manifest->command.empty()) {
-    section.Say("The command is unknown: the job was not started with 'tacet run'.");
+    section.SayAbsent("Command: unknown, since the job was not started with 'tacet run'.");
     return section;
   }
   std::string text = run.manifest->folder.empty() ? "" : "cd " + QuoteForShell(run.manifest->folder) + " &&\n";
@@ -309,7 +310,7 @@ Result<RunRecord> ReadRunRecord(const std::string& path) {
   const bool understood = std::any_of(run.report.inputs.begin(), run.report.inputs.end(),
                                       [](const ReportInput& input) { return input.understood > 0; });
   if (!understood)
-    return Error{"'" + path + "' holds nothing of a job that can be read", "`tacet formats` lists what is read"};
+    return Error{"'" + path + "' holds nothing of a job that can be read", "'tacet formats' lists what is read"};
   run.facts = ReadRunFacts(path);
   RunManifest manifest;
   if (ParseManifest(ReadSmallFile(path + "/manifest.json", 16 << 20), &manifest)) run.manifest = std::move(manifest);
@@ -318,10 +319,17 @@ Result<RunRecord> ReadRunRecord(const std::string& path) {
 
 Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
   Document document;
-  const std::string name = run.manifest && !run.manifest->name.empty() ? run.manifest->name : run.path;
+  std::string name = run.manifest && !run.manifest->name.empty() ? run.manifest->name : run.path;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   document.title = "Postmortem: " + CleanWords(name) + ", " + StatusWord(run.report);
   const bool fault = MayHaveFault(run);
-  const auto add = [&](DocumentSection section) { document.sections.push_back(std::move(section)); };
+  std::vector<std::string> absent;
+  const auto add = [&](DocumentSection section) {
+    if (section.absent)
+      absent.push_back(section.blocks.front().items.front());
+    else
+      document.sections.push_back(std::move(section));
+  };
   add(SummarySection(run));
   add(TimelineSection(run));
   add(RanksSection(run));
@@ -351,6 +359,9 @@ Document WritePostmortem(const RunRecord& run, const RunRecord* baseline) {
     questions.push_back(CleanWords(QuestionOf(run, question.question) + " Missing: " + question.missing));
   open.List(std::move(questions));
   add(std::move(open));
+  DocumentSection lacking{"Not available", {}};
+  lacking.List(std::move(absent));
+  add(std::move(lacking));
   return document;
 }
 

@@ -87,7 +87,7 @@ DocumentSection LoggedVariables(const RunRecord& run, const RunRecord* baseline)
   const auto& settings = run.facts.settings;
   const bool compares = baseline != nullptr && !baseline->facts.settings.empty();
   if (settings.empty() && !compares) {
-    section.Say("Unknown: the job was not started with 'tacet run', and no NCCL log with variables was given.");
+    section.SayAbsent("Variables: the job was not started with 'tacet run', and no NCCL log lists any.");
     return section;
   }
   const auto words = [](const std::string& name, const auto& all) {
@@ -168,7 +168,8 @@ std::string EndText(const RunManifest& manifest) {
 DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Compared with a baseline", {}};
   if (baseline == nullptr) {
-    section.Say("No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares this run with a good one.");
+    section.SayAbsent(
+        "No baseline was given. 'tacet postmortem RUN --baseline GOOD_RUN' compares this run with a good one.");
     return section;
   }
   const auto row = [&](const std::string& what, const std::string& good, const std::string& bad) {
@@ -185,6 +186,7 @@ DocumentSection BaselineSection(const RunRecord& run, const RunRecord* baseline)
   rows.push_back(row("Ranks", world(baseline->report), world(run.report)));
   rows.push_back(row("Versions", VersionsOf(baseline->report), VersionsOf(run.report)));
   if (IsSameVersion(rows.back()[1], rows.back()[2])) rows.back().back().clear();
+  if (rows.back()[1] == "unknown" && rows.back()[2] == "unknown") rows.pop_back();
   if (run.manifest && baseline->manifest) {
     rows.push_back(row("End", EndText(*baseline->manifest), EndText(*run.manifest)));
     rows.push_back(row("Duration", DurationText(baseline->manifest->ended_wall_ns - baseline->manifest->began_wall_ns),
@@ -249,7 +251,7 @@ DocumentSection RingsSection(const RunRecord& run, const RunRecord* baseline) {
   DocumentSection section{"Rings", {}};
   const std::vector<std::string> rings = RingLines(run);
   if (rings.empty()) {
-    section.Say("No NCCL log with ring lines was given.");
+    section.SayAbsent("Rings: no NCCL log has ring lines.");
     return section;
   }
   std::vector<std::string> shown(rings.begin(),

@@ -54,7 +54,7 @@ class SettingList {
 void AddNccl(RunLevel level, const RunPlaces& places, SettingList& list) {
   const std::string folder = places.folder + "/nccl";
   const bool own_debug = list.Has("NCCL_DEBUG");
-  list.Set("NCCL_DEBUG", "INFO", "NCCL says which communicators, rings, transports and devices it uses",
+  list.Set("NCCL_DEBUG", "INFO", "NCCL logs which communicators, rings, transports and devices it uses",
            "several hundred lines per rank when a communicator is created, nothing per step");
   // What NCCL logs by itself is INIT, BOOTSTRAP and ENV; COLL is one line per call and rank.
   list.Set("NCCL_DEBUG_SUBSYS",

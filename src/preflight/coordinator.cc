@@ -76,6 +76,15 @@ bool SelectsInterface(std::string_view list, std::string_view name) {
   return listed != exclude;
 }
 
+std::string InterfaceProblem(const HostFacts& facts) {
+  const std::string wanted = VariableOf(facts, "NCCL_SOCKET_IFNAME");
+  const bool matched =
+      wanted.empty() || std::any_of(facts.interfaces.begin(), facts.interfaces.end(), [&](const NetInterface& one) {
+        return one.up && SelectsInterface(wanted, one.name);
+      });
+  return matched ? "" : "NCCL_SOCKET_IFNAME=" + wanted + " matches no interface that is up";
+}
+
 bool Coordinator::Open() {
   evidence_.size = options_.place.size;
   evidence_.launcher = options_.place.launcher;
@@ -168,17 +177,15 @@ void Coordinator::ChooseAddress(const Arrived& first, PreflightHost& host) const
     for (const Arrived& other : arrived_)
       if (!IsLoopback(other.address)) host.address = other.our_address;
   if (const std::string wanted = VariableOf(first.facts, "NCCL_SOCKET_IFNAME"); !wanted.empty()) {
-    bool matched = false;
     for (const NetInterface& one : first.facts.interfaces) {
       if (!SelectsInterface(wanted, one.name) || !one.up) continue;
-      matched = true;
       const NetInterface* now = first.facts.InterfaceOf(host.address);
       if (now != nullptr && SelectsInterface(wanted, now->name)) break;
       const auto four = std::find_if(one.addresses.begin(), one.addresses.end(),
                                      [](const std::string& a) { return a.find(':') == std::string::npos; });
       if (four != one.addresses.end()) host.address = *four;
     }
-    if (!matched) host.interface_problem = "NCCL_SOCKET_IFNAME=" + wanted + " matches no interface that is up";
+    host.interface_problem = InterfaceProblem(first.facts);
   }
   if (const NetInterface* one = first.facts.InterfaceOf(host.address)) host.interface = one->name;
 }

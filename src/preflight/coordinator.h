@@ -70,5 +70,7 @@ std::vector<std::vector<std::pair<size_t, size_t>>> PairRounds(size_t hosts, siz
 
 // Whether NCCL_SOCKET_IFNAME selects this interface: prefixes, "=" for exact names, "^" to exclude.
 bool SelectsInterface(std::string_view list, std::string_view name);
+// What keeps NCCL from finding the interface that it is told to use; empty where nothing does.
+std::string InterfaceProblem(const HostFacts& facts);
 
 }  // namespace tacet

@@ -19,6 +19,7 @@ void AddOwnHost(const PreflightOptions& options, PreflightEvidence& evidence) {
   host.facts = CollectHostFacts(options.member.facts);
   host.name = host.facts.Value("host");
   host.ranks = {options.member.place.rank};
+  host.interface_problem = InterfaceProblem(host.facts);
   GivenEnvironment& environment = evidence.environments.emplace_back();
   environment.host = host.name;
   for (const auto& [name, value] : host.facts.variables) environment.variables.push_back({name, value});

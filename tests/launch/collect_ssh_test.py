@@ -161,7 +161,7 @@ class CollectOverSsh(unittest.TestCase):
         self.assertIn("Connection refused", why["down"])
         self.assertRegex(why["gone"], "No route to host|timed out")
         self.assertEqual(why["hostile"], "/srv/train/secret\x1b[8m\n.log: Permission denied\n")
-        self.assertIn("ended with 3", why["evil"])
+        self.assertIn("ended with exit code 3", why["evil"])
         for node in ("slow", "stalled"):
             self.assertIn(f"took longer than {NODE_TIMEOUT_S} s", why[node])
         for node in why:
@@ -211,7 +211,7 @@ class CollectOverSsh(unittest.TestCase):
                                        "ssh -o BatchMode=yes -o UserKnownHostsFile=/dev/null", "/srv/train"),
             capture_output=True, text=True, check=False, timeout=60, env={"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0"})
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("tacet: missing: clean: everything: ended with 255: Host key verification failed.", done.stderr)
+        self.assertIn("tacet: missing: clean: everything: ended with exit code 255: Host key verification failed.", done.stderr)
 
 
 if __name__ == "__main__":
