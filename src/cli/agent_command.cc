@@ -33,7 +33,7 @@ int RunAgent(const std::vector<std::string>& arguments) {
   UseFewMemoryPools();
   auto options = Options::Parse(arguments, kAgentCommand.help);
   if (!options) return Complain(options.error());
-  if (!options->rest().empty()) return Complain({"agent takes no paths", "the box folder is named with --boxes"});
+  if (!options->rest().empty()) return Complain({"agent takes no paths", "name the box folder with --boxes"});
   AgentOptions agent_options;
   const char* folder = std::getenv("TACET_BOX_DIR");
   if (folder != nullptr && *folder != 0) agent_options.boxes.root = folder;

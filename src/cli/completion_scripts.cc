@@ -23,10 +23,13 @@ bool IsPath(const OptionRow& row) {
 }
 
 // The first clause, for a menu.
-std::string Brief(const std::string& text) {
-  std::string out = text.substr(0, std::min(text.find(';'), text.find(" (")));
-  while (out.ends_with(' ') || out.ends_with(',')) out.pop_back();
-  return out;
+std::string Brief(std::string text) {
+  constexpr std::string_view kDefault = " (default";
+  for (size_t at = text.find(kDefault); at != std::string::npos; at = text.find(kDefault, at))
+    text.erase(at, std::min(text.find(')', at), text.size() - 1) - at + 1);
+  text.resize(std::min({text.find(';'), text.find(" ("), text.size()}));
+  while (text.ends_with(' ') || text.ends_with(',')) text.pop_back();
+  return text;
 }
 
 // Inside single quotes of a shell: ' ends them, \' is one, ' begins them again. Fish knows \' inside of them.

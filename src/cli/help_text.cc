@@ -31,7 +31,7 @@ std::string EnvironmentText() {
 The tool:
   NO_COLOR                    set and not empty: no colors (as --color never)
   TERM                        dumb: no colors
-  COLUMNS                     width of text reports, from 40 (default: the terminal's, else 100)
+  COLUMNS                     width of text reports, at least 40 (default: the terminal's, else 100)
   TMPDIR                      where collect and capture store what they gather (default /tmp)
   TACET_BOX_DIR               box folder of tacet agent (default /dev/shm/tacet; as --boxes)
   TACET_CLICKHOUSE_PASSWORD   password for tacet agent --clickhouse

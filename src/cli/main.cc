@@ -42,6 +42,8 @@ int Run(const std::vector<std::string>& arguments) {
   if (name == "--version" || name == "-V" || name == "version")
     return WriteOutput("", VersionLine() + "\n") ? kHealthy : kUsage;
   const Command* command = FindCommand(name);
+  if (command == nullptr && name.starts_with('-'))
+    return Complain({"unknown option '" + name + "'", "'tacet --help' lists the commands"});
   if (command == nullptr)
     return Complain(
         {"unknown command '" + name + "'", DidYouMean(name, CommandNames()) + "'tacet --help' lists the commands"});

@@ -101,7 +101,9 @@ bool HoldsOptions(std::string_view block) {
 std::string ManPage(const Command& command) {
   std::string_view help = command.help;
   const std::string title = "tacet-" + std::string(command.name);
-  std::string out = Heading(title, command.summary) + ".SH SYNOPSIS\n" + Roff(TakeLine(help)) + "\n.SH DESCRIPTION\n";
+  std::string out = Heading(title, command.summary) + ".SH SYNOPSIS\n.nf\n";
+  while (!help.empty() && !help.starts_with('\n')) out += Roff(TakeLine(help)) + "\n";
+  out += ".fi\n.SH DESCRIPTION\n";
   bool options = false;
   while (!help.empty()) {
     const size_t end = std::min(help.find("\n\n"), help.size());
@@ -121,11 +123,12 @@ std::string ManPage(const Command& command) {
 }
 
 std::string ManPage() {
-  std::string out = Heading("tacet", "names the rank that hangs, slows or breaks a distributed training job");
+  std::string out =
+      Heading("tacet", "names the rank that hangs, slows down or corrupts a distributed job, and says why");
   out += ".SH SYNOPSIS\n\\fBtacet\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH COMMANDS\n";
   for (const Command* command : AllCommands())
     out += ".TP\n\\fB" + Roff(command->name) + "\\fR\n" + Roff(command->summary) + ".\n";
-  out += ".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nlists the commands; behind a command, its help\n";
+  out += ".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nlists the commands; after a command, its help\n";
   out += ".TP\n\\fB\\-V\\fR, \\fB\\-\\-version\\fR\nversion, commit, compiler and architecture\n.SH ENVIRONMENT\n.nf\n";
   const std::string environment = EnvironmentText();
   std::string_view rest = environment;

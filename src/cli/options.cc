@@ -52,7 +52,7 @@ std::optional<Error> Options::TakeLong(const std::vector<std::string>& arguments
   }
   if (equals != std::string::npos) {
     given_.emplace_back(row->name, argument.substr(equals + 1));
-  } else if (at + 1 < arguments.size()) {
+  } else if (at + 1 < arguments.size() && arguments[at + 1] != "--") {
     given_.emplace_back(row->name, arguments[++at]);
   } else {
     return Error{"'" + name + "' needs a value", row->value + ": " + row->text};
@@ -74,7 +74,7 @@ std::optional<Error> Options::TakeLetters(const std::vector<std::string>& argume
     }
     if (i + 1 < argument.size()) {
       given_.emplace_back(row->name, argument.substr(i + 1));
-    } else if (at + 1 < arguments.size()) {
+    } else if (at + 1 < arguments.size() && arguments[at + 1] != "--") {
       given_.emplace_back(row->name, arguments[++at]);
     } else {
       return Error{"'-" + std::string(1, argument[i]) + "' needs a value", row->value + ": " + row->text};

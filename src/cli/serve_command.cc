@@ -65,7 +65,7 @@ int RunServe(const std::vector<std::string>& arguments) {
   UseFewMemoryPools();
   auto options = Options::Parse(arguments, kServeCommand.help);
   if (!options) return Complain(options.error());
-  if (!options->rest().empty()) return Complain({"serve takes no paths", "agents are named with --agents"});
+  if (!options->rest().empty()) return Complain({"serve takes no paths", "name the agents with --agents"});
   ServerOptions server_options;
   auto source = ReadAgentSource(*options);
   if (!source) return Complain(source.error());

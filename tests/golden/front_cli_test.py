@@ -81,6 +81,8 @@ class Spelling(unittest.TestCase):
     def test_an_option_without_its_value_is_told_what_it_takes(self):
         self.says(tacet("diagnose", HANG, "--fail-on"), "severity")
         self.says(tacet("diagnose", HANG, "-f"), "'-f' needs a value")
+        self.says(tacet("run", "--on-hang", "--", "true"), "'--on-hang' needs a value")
+        self.says(tacet("--nothing"), "unknown option '--nothing'")
 
 
 class ShortForms(unittest.TestCase):
