@@ -75,7 +75,7 @@ Result<std::string> ReadSecretLine(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   if (!file || !std::getline(file, line) || line.size() > 4096)
-    return Error{"cannot read '" + path + "'", "a file of one line that this user may read"};
+    return Error{"cannot read '" + path + "'", "name a file of one line that this user can read"};
   while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
   if (line.empty()) return Error{"'" + path + "' has an empty first line", ""};
   return line;

@@ -31,7 +31,7 @@ std::string TakeOpenSslError() {
 Error TlsFileError(const std::string& what, const std::string& file) {
   const std::string reason = TakeOpenSslError();
   return {"cannot use the " + what + " '" + file + "'" + (reason.empty() ? "" : ": " + reason),
-          "a PEM file that this user may read"};
+          "name a PEM file that this user can read"};
 }
 
 // OpenSSL writes with write(), and a peer that has gone would end the program.

@@ -178,7 +178,7 @@ Result<WebConfig> ParseWebConfig(std::string_view text, const std::string& folde
 
 Result<WebConfig> ReadWebConfig(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{"cannot read the web configuration '" + path + "'", "a file that this user may read"};
+  if (!file) return Error{"cannot read the web configuration '" + path + "'", "name a file that this user can read"};
   std::string text(kMostConfigBytes, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));

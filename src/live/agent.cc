@@ -160,11 +160,11 @@ HttpReply Agent::AnswerMetrics(const Viewer& viewer) {
   own("tacet_agent_look_seconds_total", MetricType::counter, "Time spent scanning boxes", look_seconds_);
   own("tacet_agent_scrapes_total", MetricType::counter, "Scrapes before this one", static_cast<double>(scrapes_));
   own("tacet_agent_scrape_seconds_total", MetricType::counter, "Time spent answering scrapes", scrape_seconds_);
-  own("tacet_agent_boxes_left_out", MetricType::gauge, "Boxes beyond the limit of one agent",
+  own("tacet_agent_boxes_left_out", MetricType::gauge, "Boxes not watched, beyond the limit of one agent",
       static_cast<double>(watch_.listing().left_out));
   own("tacet_agent_boxes_removed_total", MetricType::counter, "Boxes of ended processes removed",
       static_cast<double>(removed_));
-  own("tacet_agent_ras_up", MetricType::gauge, "1 when NCCL RAS answered last time",
+  own("tacet_agent_ras_up", MetricType::gauge, "1 if NCCL RAS answered the latest request",
       ras_ && ras_->latest() && !ras_->latest()->text.empty() ? 1.0 : 0.0);
   HttpReply reply{200, "text/plain; version=0.0.4; charset=utf-8", RenderPrometheus(families)};
   ++scrapes_;

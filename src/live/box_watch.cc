@@ -144,7 +144,7 @@ BoxState BoxWatch::LookAt(const std::string& name, Watched& watched, int64_t wal
     return InTrouble("over-quota", "the newer boxes of " +
                                        (watched.pod.empty() ? "uid " + std::to_string(watched.uid) : watched.pod) +
                                        " use up the " + std::to_string(options_.most_bytes_of_user >> 20) +
-                                       " MiB that a look reads for one user or pod");
+                                       " MiB that one scan reads for a user or pod");
   *bytes_left -= cost;
   const std::string copy = watched.reader->Copy(0);
   const BlackBox box = ParseBlackBox(copy);

@@ -118,7 +118,9 @@ std::string HeadlineFor(const std::string& job, const std::vector<JobMember>& me
   if (live > 0 && lost > 0)
     return std::to_string(lost) + " of " + std::to_string(members.size()) + " processes of " + name +
            " are gone without a clean exit; no rank waits for them yet";
-  if (live > 0) return "Nothing hangs: " + std::to_string(live) + " processes of " + name + " are watched";
+  if (live > 0)
+    return "Nothing hangs: " + std::to_string(live) + (live == 1 ? " process of " : " processes of ") + name +
+           (live == 1 ? " is watched" : " are watched");
   if (lost > 0)
     return "All processes of " + name + " are gone, " + std::to_string(lost) + " of them without a clean exit";
   return "All processes of " + name + " have ended";

@@ -184,7 +184,8 @@ bool LimitJudge([[maybe_unused]] uint64_t most_memory, uint64_t cpu_seconds) {
 std::string WhyItFailed(int exit_code, uint64_t most_memory) {
   if (exit_code == kOutOfMemory)
     return "the judging process needs more than the " + std::to_string(most_memory >> 20) + " MiB that it may use";
-  if (exit_code == kNotLimited) return "the judging process could not be limited in memory and time, and did not begin";
+  if (exit_code == kNotLimited)
+    return "the judging process could not be limited in memory and time, and was not started";
   return "the judging process failed with exit code " + std::to_string(exit_code);
 }
 

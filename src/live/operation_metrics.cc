@@ -116,7 +116,7 @@ void OperationMetrics::AppendTo(std::vector<MetricFamily>& families, const Viewe
       bandwidth.histograms.push_back({labels, &kBandwidthBounds, series.bandwidth, series.bandwidth_sum});
     bytes.samples.push_back({labels, series.bytes});
   }
-  MetricFamily count{"tacet_rank_operations_total", MetricType::counter, "Operations seen to end, by rank", {}, {}};
+  MetricFamily count{"tacet_rank_operations_total", MetricType::counter, "Finished operations, by rank", {}, {}};
   MetricFamily seconds{"tacet_rank_operation_seconds_total",
                        MetricType::counter,
                        "Time in finished operations, by rank: the rank with the least makes the others wait",

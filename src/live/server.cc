@@ -137,7 +137,7 @@ void Server::SayWhoAnswers(const Moment& moment, int64_t now_ns) {
   if (answering_ == answering_said_ || now_ns - answering_since_ns_ < kSettledNs) return;
   answering_said_ = answering_;
   std::string line = std::to_string(now.first) + " of " + std::to_string(now.second) +
-                     (now.second == 1 ? " agent answers" : " agents answer");
+                     (now.first == 1 && now.second == 1 ? " agent answers" : " agents answer");
   int named = 0;
   for (const AgentView& view : moment.agents)
     if (!view.error.empty() && named++ < 3) line += "; " + Show(view.address) + ": " + view.error;

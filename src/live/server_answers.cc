@@ -109,7 +109,7 @@ HttpReply Server::AnswerHealth(const Viewer& viewer) const {
   if (!viewer.sees_all) return {200, "text/plain; charset=utf-8", "ok\n"};
   const std::lock_guard lock(lock_);
   std::string text = "ok\n" + std::to_string(moment_->reachable) + " of " + std::to_string(moment_->agents.size()) +
-                     (moment_->agents.size() == 1 ? " agent answers\n" : " agents answer\n");
+                     (moment_->reachable == 1 && moment_->agents.size() == 1 ? " agent answers\n" : " agents answer\n");
   if (!source_error_.empty()) text += source_error_ + "\n";
   return {200, "text/plain; charset=utf-8", std::move(text)};
 }
@@ -180,12 +180,12 @@ HttpReply Server::AnswerState(const HttpRequest& request) const {
 HttpReply Server::AnswerMetrics(const Viewer& viewer) const {
   const auto seen = moment();
   std::vector<MetricFamily> families;
-  MetricFamily agents{"tacet_serve_agents", MetricType::gauge, "Agents, by whether they answered lately", {}, {}};
+  MetricFamily agents{"tacet_serve_agents", MetricType::gauge, "Agents, by whether they answered recently", {}, {}};
   agents.samples = {{{{"state", "up"}}, static_cast<double>(seen->reachable)},
                     {{{"state", "down"}}, static_cast<double>(seen->agents.size() - seen->reachable)}};
   MetricFamily processes{"tacet_job_processes", MetricType::gauge, "Live processes with a black box", {}, {}};
   MetricFamily hang{"tacet_job_hangs", MetricType::gauge, "1 while the job hangs, else 0", {}, {}};
-  MetricFamily verdict{"tacet_job_verdict_info", MetricType::gauge, "The present verdict", {}, {}};
+  MetricFamily verdict{"tacet_job_verdict_info", MetricType::gauge, "The current verdict", {}, {}};
   const std::lock_guard lock(lock_);
   std::map<int64_t, size_t> told_of;  // by user
   for (const auto& [key, job] : jobs_) {

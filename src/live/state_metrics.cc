@@ -34,7 +34,7 @@ std::array<double, box::kCauses> LongestWaits(const BoxState& box) {
 
 void AppendRanks(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
   MetricFamily in_flight{
-      "tacet_operations_in_flight", MetricType::gauge, "Operations issued and not seen to end", {}, {}};
+      "tacet_operations_in_flight", MetricType::gauge, "Operations issued and not yet finished", {}, {}};
   MetricFamily oldest{"tacet_oldest_operation_age_seconds",
                       MetricType::gauge,
                       "Age of the oldest operation in flight, 0 without any",
@@ -128,8 +128,11 @@ void AppendCounts(const AgentState& state, const Viewer& viewer, std::vector<Met
 }
 
 void AppendHangs(const AgentState& state, const Viewer& viewer, std::vector<MetricFamily>& families) {
-  MetricFamily hang{
-      "tacet_hang_suspected", MetricType::gauge, "1 while a job has an operation that makes no progress, else 0", {}, {}};
+  MetricFamily hang{"tacet_hang_suspected",
+                    MetricType::gauge,
+                    "1 while a job has an operation that makes no progress, else 0",
+                    {},
+                    {}};
   MetricFamily still{
       "tacet_hang_still_seconds", MetricType::gauge, "Time without progress in the hanging group", {}, {}};
   std::map<JobKey, int64_t> jobs;
