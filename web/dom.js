@@ -135,7 +135,7 @@ function describeSource(evidence) {
 }
 
 const count = (n, noun) => n.toLocaleString("en") + " " + noun + (n === 1 ? "" : "s");
-const capitalise = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalise = (text) => (/^[a-z0-9]+_/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
 
 // One floating card, shared by the pictures. It repeats what the table says, so screen readers are not sent there.
 const hoverCard = h("div.hover");
@@ -157,7 +157,7 @@ function hideHover() { hoverCard.hidden = true; }
 /** @param {number | null} rank @param {ReportRank | undefined} row */
 function rankLines(rank, row) {
   const head = h("strong", "Rank " + rank, row && row.host ? " on " + row.host : "");
-  if (!row) return [head, h("div", "nothing speaks of it")];
+  if (!row) return [head, h("div", "no evidence mentions it")];
   return [
     head,
     h("div", h("i.dot." + roleOf(row)), row.role || "no role", row.pid ? ", pid " + row.pid : ""),

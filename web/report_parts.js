@@ -115,7 +115,7 @@ function inputsSection(report) {
     {label: "Size", value: (row) => row.bytes, cell: (row) => describeBytes(row.bytes), numeric: true},
     {label: "Accounting", value: (row) => (row.bytes ? row.understood / row.bytes : 0), cell: accountingBar},
     {label: "Understood", ...share("understood")},
-    {label: "Ignored", ...share("ignored")},
+    {label: "Not needed", ...share("ignored")},
     {label: "Not understood", ...share("not_understood")},
   ], report.inputs, {
     name: "file",
@@ -123,7 +123,7 @@ function inputsSection(report) {
     choices: [{label: "not understood in part", test: (row) => row.not_understood > 0}],
   });
   const key = h("ul.legend", ["understood", "ignored", "not_understood"].map((part) =>
-    h("li", h("i.dot." + part), part.replace("_", " ") + " ", h("b", describeShare(total(part), total("bytes"))))));
+    h("li", h("i.dot." + part), (part === "ignored" ? "not needed" : part.replace("_", " ")) + " ", h("b", describeShare(total(part), total("bytes"))))));
   return section("inputs", "Inputs", count(report.inputs.length, "file") + ", " + describeBytes(total("bytes")), key, table.node);
 }
 

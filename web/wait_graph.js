@@ -227,7 +227,7 @@ function waitGraph(report) {
     heads.append(svg("marker", {id: "head" + hue, viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto"},
       svg("path", {class: "head hue" + hue, d: "M0 0.6L7.4 4L0 7.4z"})));
   const picture = svg("svg", {class: "graph", viewBox: view.join(" "), role: "group"}, heads);
-  picture.setAttribute("aria-label", "Picture of the waits, told in words beside it");
+  picture.setAttribute("aria-label", "Diagram of who waits for whom; the text beside it says the same");
   picture.style.maxWidth = Math.round(view[2] * 1.3) + "px";
   const arrivals = new Map();  // dozens of arrow heads on one circle would be a blot
   for (const edge of edges) arrivals.set(edge.to, (arrivals.get(edge.to) || 0) + 1);
