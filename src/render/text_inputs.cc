@@ -62,14 +62,27 @@ const FormatNoun* NounOf(std::string_view format) {
   return found == std::end(kFormatNouns) ? nullptr : found;
 }
 
+// "1 NCCL log with nccl-tests output": the first of the formats of one file, and what else is in it.
+std::string WordsOfParts(std::string_view format, size_t files) {
+  std::string words;
+  for (size_t parts = 0; !format.empty(); ++parts) {
+    const std::string_view part = format.substr(0, format.find('+'));
+    format.remove_prefix(std::min(part.size() + 1, format.size()));
+    const FormatNoun* noun = NounOf(part);
+    const std::string_view known = !noun ? part : parts == 0 && files > 1 ? noun->several : noun->one;
+    words += (parts == 0 ? "" : parts == 1 ? " with " : " and ") + std::string(known);
+  }
+  return words;
+}
+
 // "4 NCCL logs"; of lines of several formats in one file: "2 job logs with NCCL lines".
 std::string DescribeFormat(std::string_view format, size_t files) {
   const std::string number = std::to_string(files) + ' ';
   if (format.empty() || format == "unknown")
     return number + (files == 1 ? "file of unknown format" : "files of unknown format");
   if (const FormatNoun* noun = NounOf(format)) return number + std::string(files == 1 ? noun->one : noun->several);
-  if (format.find("torch_log") == std::string_view::npos || format.find('+') == std::string_view::npos)
-    return number + CleanLine(format);
+  if (format.find('+') == std::string_view::npos) return number + CleanLine(format);
+  if (format.find("torch_log") == std::string_view::npos) return number + WordsOfParts(format, files);
   std::string with;
   for (const auto& [part, words] : {std::pair<std::string_view, std::string_view>{"nccl_log", "NCCL lines"},
                                     {"kernel_log", "kernel lines"},
