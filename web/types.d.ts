@@ -580,7 +580,7 @@ interface ReportVerdict {
   confidence: "certain" | "likely" | "possible";
   /** What happened, in a sentence or a few. */
   headline: string;
-  /** The word over the text report: the status in capitals, NO FAULT FOUND, or STOPPED. */
+  /** The word over the text report: the status in capitals, NO FAULT FOUND, STOPPED, or NOT STARTED. */
   heading?: string;
 }
 

@@ -61,7 +61,7 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::ve
   if (silent && first &&
       (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank) || (front && front.rank == silent->rank)))
     out.push_back({silent->rank, first->source,
-                   "says nothing, while all others raised an error because a peer did not arrive", waiters});
+                   "reports nothing, while all others raised an error because a peer did not arrive", waiters});
   return out;
 }
 

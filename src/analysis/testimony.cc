@@ -191,8 +191,7 @@ void ClaimByHostStack(const StackReading& stack, Claims& claims) {
 }
 
 void ClaimByKernel(const Event& hung_task, Claims& claims) {
-  Say(claims, HostPlace::in_kernel, Strength::strong,
-      "the kernel reports that the process is blocked inside the kernel", &hung_task);
+  Say(claims, HostPlace::in_kernel, Strength::strong, "the kernel reports the process as blocked", &hung_task);
 }
 
 void ClaimByMissingStack(Claims& claims) {

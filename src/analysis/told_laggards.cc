@@ -113,12 +113,13 @@ void AddFromCounts(const Incident& incident, std::map<Rank, ToldLaggard>& behind
         const int64_t count = CountOfKind(*one.counts, kind);
         if (count < 0 || count == most || !one.rank.known()) continue;
         const std::string name(kind < kKinds ? Name(static_cast<OpKind>(kind)) : "operations");
-        ToldLaggard laggard{
-            one.rank, PlaceOfKind(*one.counts, kind),
-            "has launched " + std::to_string(count) + " " + name + " where its peers launched " + std::to_string(most),
-            front, group};
+        ToldLaggard laggard{one.rank, PlaceOfKind(*one.counts, kind),
+                            "has launched " + std::to_string(count) + " " + name +
+                                (kind < kKinds ? " operations" : "") + " where its peers launched " +
+                                std::to_string(most),
+                            front, group};
         laggard.stands = !moved && !asked_once;
-        if (laggard.stands) laggard.words += "; none of them launched anything since the answer before";
+        if (laggard.stands) laggard.words += "; none of them has launched anything since the previous report";
         laggard.momentary = (asked_once || moved) && most - count == 1;  // it may be on its way
         behind.try_emplace(one.rank, std::move(laggard));
       }
@@ -213,7 +214,7 @@ std::string ReportWords(const Event& event) {
   const auto& report = event.As<DesyncReport>();
   if (!report.waiting.empty())
     return report.tensor.empty() ? "did not join, by PyTorch's desync report"
-                                 : "is not in the list of ranks that are ready";
+                                 : "is missing from the list of ready ranks";
   return "is named as missing or behind";
 }
 

@@ -531,7 +531,8 @@ static void ReadOwnMeaning(Event& event) {
   if (event.library == Library::not_told && MayBeOfALibrary(event.kind)) event.library = LibraryOf(event);
   // EI0006: a link between two devices was not made in time, before the first collective that needs it.
   if (event.kind == EventKind::watchdog_timeout && event.Means(Meaning::of_ascend))
-    event.Set(Meaning::setup_failed, ContainsAny(event.text, {"EI0006", "etting socket times out", "create link timeout"}));
+    event.Set(Meaning::setup_failed,
+              ContainsAny(event.text, {"EI0006", "etting socket times out", "create link timeout"}));
   switch (event.kind) {
     case EventKind::exception: ReadException(event); break;
     case EventKind::cuda_error: ReadCudaError(event); break;
@@ -584,7 +585,7 @@ static void ReadOwnMeaning(Event& event) {
              : event.text.starts_with("i915 ") ? " (i915)"
                                                : " (amdgpu)");
       if (event.As<Xid>().number == 119 && !Contains(event.text, "Xid"))
-        event.Make<Xid>().words = "that its firmware (GSP) does not answer, which Xid 119 stands for";
+        event.Make<Xid>().words = "that its firmware (GSP) does not answer (the meaning of Xid 119)";
       if (event.As<Xid>().number == 79 && Contains(event.text, "has fallen off the bus") &&
           !Contains(event.text, "Xid"))
         event.Make<Xid>().words = "has fallen off the bus";

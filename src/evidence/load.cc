@@ -160,7 +160,9 @@ std::optional<Fragment> ReadBesidesZeros(std::string_view path, std::string_view
   fragment.bytes.total += without.left_out;
   fragment.bytes.ignored += without.left_out;
   fragment.Note(DiagnosticSeverity::warning, "zero-bytes",
-                std::to_string(without.left_out) + " zero bytes in the text were ignored", {},
+                without.left_out == 1 ? "1 zero byte in the text was ignored"
+                                      : std::to_string(without.left_out) + " zero bytes in the text were ignored",
+                {},
                 without.ends_in_zeros ? "the node may have gone down while this was written: the last lines are lost"
                                       : "the log was truncated while its writer continued (logrotate's copytruncate): "
                                         "the older part is in another file");

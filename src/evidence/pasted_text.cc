@@ -325,7 +325,7 @@ std::string_view DescribeUndone(Paste paste) {
     case Paste::quoted: return "the '> ' of quoted lines was removed";
     case Paste::escaped: return "HTML tags and escapes were removed";
     case Paste::indented: return "Markdown around the lines was removed";
-    case Paste::coloured: return "the rest of color codes was removed";
+    case Paste::coloured: return "remnants of color codes were removed";
     case Paste::numbered: return "line numbers were removed";
     case Paste::told: return "log lines were taken out of the text around them";
     case Paste::wrapped: return "wrapped lines were joined";

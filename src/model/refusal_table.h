@@ -22,7 +22,7 @@ inline constexpr Refusal kRefusals[] = {
      {"Set USE_LIBUV=0 before the job starts, or append ?use_libuv=0 to the init_method.",
       "Or install a build of PyTorch with libuv."}},
     {"mpi-without-launcher",
-     "MPI could not start in this process: most often no MPI launcher started it, or one of another MPI did",
+     "MPI could not start in this process: usually because no MPI launcher started it, or that of a different MPI did",
      {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an "
       "MPI "
       "launcher.",
@@ -31,15 +31,15 @@ inline constexpr Refusal kRefusals[] = {
       "it off, or choose another bootstrap backend for it.",
       "Compare the versions: which mpirun, and ldd of the library that calls MPI_Init."}},
     {"parallel-sizes",
-     "the number of processes does not fit the parallel sizes (tensor, pipeline, data, expert) that are configured",
+     "the number of processes does not match the configured parallel sizes (tensor, pipeline, data, expert)",
      {"Start as many processes as the sizes ask for: tensor x pipeline (x context) must divide the world size.",
-      "Or change the sizes to fit the processes."}},
+      "Or change the sizes to match the number of processes."}},
     {"engine-sizes",
-     "the number of processes does not fit the parallel sizes that the engine was built for",
+     "the number of processes does not match the parallel sizes that the engine was built for",
      {"Start exactly as many processes as the engine was built for, tensor x pipeline size: mpirun -n N.",
       "Or build the engine again for the processes that you have."}},
     {"batch-sizes",
-     "the batch sizes in the configuration do not fit the number of processes",
+     "the batch sizes in the configuration do not match the number of processes",
      {"Set train_batch_size = micro batch per GPU x gradient accumulation steps x number of processes, or set it to "
       "auto.",
       "Check that the launcher started as many processes as you expect."}},
@@ -67,7 +67,7 @@ inline constexpr Refusal kRefusals[] = {
      "Weights & Biases did not answer in time when the run was started",
      {"Check that the node of the rank that logs (usually rank 0) reaches the server: curl -I https://api.wandb.ai, or "
       "the address in WANDB_BASE_URL. Compute nodes often need a proxy (HTTPS_PROXY).",
-      "Without a way to the server: WANDB_MODE=offline, and wandb sync DIR after the job.",
+      "If it cannot reach the server: WANDB_MODE=offline, and wandb sync DIR after the job.",
       "If it is only slow: wandb.init(settings=wandb.Settings(init_timeout=300))."}},
     {"cpu-tensor",
      "a tensor on the CPU was given to a backend that only moves GPU memory",
@@ -97,13 +97,13 @@ inline constexpr Refusal kRefusals[] = {
       "Ask the scheduler for GPUs (srun --gpus, docker --gpus all), and check that the driver of the host is loaded.",
       "Check that PyTorch is a CUDA build: python -c \"import torch; print(torch.version.cuda)\"."}},
     {"driver-down",
-     "the NVIDIA driver does not answer on this host: it is not loaded, or does not fit the kernel",
+     "the NVIDIA driver does not answer on this host: it is not loaded, or does not match the kernel",
      {"On the host: lsmod | grep nvidia; dmesg -T | grep -iE 'nvrm|nvidia'; after an update of the kernel the driver "
       "must "
       "be built again (dkms status).",
       "Load it (modprobe nvidia), or restart the host; take the node out of service until nvidia-smi works."}},
     {"gpu-access-lost",
-     "the container or the user has no access to the GPUs (any more)",
+     "the container or the user has no access to the GPUs, or has lost it",
      {"On the host itself: does nvidia-smi work there? Then the container lost its devices, as happens when systemd is "
       "reloaded on a host with cgroup v2: start the container again.",
       "To keep it from happening: set the cgroup driver of the container runtime to cgroupfs, or use CDI "
@@ -154,9 +154,9 @@ inline constexpr Refusal kRefusals[] = {
      {"Update the driver of the host (nvidia-smi shows the CUDA version that it supports), or install a build for an "
       "older "
       "CUDA.",
-      "In containers: the driver is the host's; remove a compat library that does not fit it."}},
+      "In containers: the driver is the host's; remove a compat library that does not match it."}},
     {"driver-mismatch",
-     "CUDA cannot start: the CUDA library that the process loads does not fit the driver of the host",
+     "CUDA cannot start: the CUDA library that the process loads does not match the host's driver",
      {"In containers: remove the CUDA compat library (/usr/local/cuda/compat, or its path in LD_LIBRARY_PATH), or use "
       "an "
       "image whose CUDA the host's driver supports (nvidia-smi shows it).",
@@ -178,7 +178,7 @@ inline constexpr Refusal kRefusals[] = {
       "the same image and on all nodes.",
       "Libraries of CUDA and cuDNN must be of the release that the program was built for: compare with "
       "torch.version.cuda and torch.backends.cudnn.version().",
-      "ldd FILE.so shows which of the libraries of a module are not found."}},
+      "ldd FILE.so shows which libraries of a module are not found."}},
     {"unpicklable",
      "an object cannot be pickled, and so cannot be sent to a child process that is started with spawn",
      {"Move the function or class that the message names to the top level of a module: lambdas and functions inside "
@@ -214,8 +214,8 @@ inline constexpr Refusal kRefusals[] = {
      "the worker threads of oneCCL could not be started",
      {"Give it cores that the process may use: compare CCL_WORKER_AFFINITY and CCL_WORKER_COUNT with taskset -cp PID, "
       "or unset them; two processes on one host need different cores.",
-      "Raise the limit of threads if it is small: ulimit -u.",
-      "Read the |CCL_ERROR| line above it: the number behind 'pthread_create returns' is the system's error (22: a "
+      "Raise the limit on threads if it is small: ulimit -u.",
+      "Read the |CCL_ERROR| line above it: the number after 'pthread_create returns' is the system's error (22: a "
       "core "
       "that does not exist or is not allowed, 11: too many threads)."}},
     {"open-files",
@@ -247,8 +247,8 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"storage-error",
      "the storage returned an input/output error",
-     {"On the host that reports it: dmesg -T, and the state of the mount (df -h PATH, mount): a failed disk, a server "
-      "of the file system that is gone, or a full disk or quota behind it gives this error.",
+     {"On the host that reports it: dmesg -T, and the state of the mount (df -h PATH, mount): a failed disk, a file "
+      "system server that is gone, or a full disk or quota there gives this error.",
       "Write and read a file there by hand: dd if=/dev/zero of=PATH/test bs=1M count=1024 conv=fsync.",
       "Check the last checkpoint before you start again: the file that was being written is incomplete."},
      true},
@@ -259,7 +259,7 @@ inline constexpr Refusal kRefusals[] = {
       "first checkpoint, and let the others wait for it."},
      true},
     {"checkpoint-unlike-model",
-     "the checkpoint does not fit the model: names or shapes of parameters differ",
+     "the checkpoint does not match the model: names or shapes of parameters differ",
      {"Compare the configuration with that of the run that wrote the checkpoint: architecture, vocabulary, tensor and "
       "pipeline sizes.",
       "If only the first dimension of an embedding or of the output layer differs, it is the vocabulary: use the "
@@ -267,7 +267,7 @@ inline constexpr Refusal kRefusals[] = {
       "size), or resize the embedding.",
       "A prefix such as 'module.' comes from DDP: remove it before loading."}},
     {"checkpoint-shapes",
-     "the checkpoint does not fit the model: shapes of parameters differ",
+     "the checkpoint does not match the model: shapes of parameters differ",
      {"Compare the configuration with that of the run that wrote the checkpoint: architecture, vocabulary, tensor and "
       "pipeline sizes.",
       "If only the first dimension of an embedding or of the output layer differs, it is the vocabulary: use the "
@@ -287,7 +287,7 @@ inline constexpr Refusal kRefusals[] = {
       "modifier_rank=0).",
       "Do not build the model under zero.Init() or on the meta device if its weights are copied in afterwards."}},
     {"weights-only",
-     "torch.load reads weights only (the default since PyTorch 2.6), and this file holds other objects",
+     "the file holds objects other than weights, and torch.load reads weights only (the default since PyTorch 2.6)",
      {"If you trust the file: torch.load(path, weights_only=False), or allow the type that the error names with "
       "torch.serialization.add_safe_globals([...]).",
       "If a framework loads it: use a release of it that knows PyTorch 2.6.",
@@ -308,7 +308,7 @@ inline constexpr Refusal kRefusals[] = {
       "shared memory up, the others attach."}},
     {"gradients-differ",
      "the gradients differ between ranks after they were reduced",
-     {"Compare the norms below the error. Of a rank that alone differs, test the GPU (dcgmi diag -r 3), and look for "
+     {"Compare the norms below the error. If one rank alone differs, test its GPU (dcgmi diag -r 3), and look for "
       "parameters that are not synchronized on it.",
       "If several differ: parameters that only some ranks use, or GPUs of different generations in one job.",
       "fairseq: try --ddp-backend=legacy_ddp."}},
@@ -335,7 +335,7 @@ inline constexpr Refusal kRefusals[] = {
      {"Raise --gpu-memory-utilization (SGLang: --mem-fraction-static), or lower --max-model-len and --max-num-seqs.",
       "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."}},
     {"too-few-slots",
-     "there are fewer slots than the processes that mpirun is to start, so it started none",
+     "the launcher mpirun has fewer slots than processes to start, so it started none",
      {"Say how many processes each host takes: 'node1 slots=8' in the hostfile, or -H node1:8,node2:8; without them "
       "mpirun takes the number of cores.",
       "In a Slurm job ask for as many tasks as processes (--ntasks).", "For a test on one host: --oversubscribe."},
@@ -381,13 +381,14 @@ inline constexpr Refusal kRefusals[] = {
     {"command-line",
      "the program does not accept its command line",
      {"Correct the arguments in the launch command or in the job script; the program lists those that it accepts with "
-      "--help (Hydra: --cfg job). An empty value ('') is mostly a variable of the launch command that is not set.",
+      "--help (Hydra: --cfg job). An empty value ('') usually comes from a variable in the launch command that is not "
+      "set.",
       "Launcher options go before the script name, script options after it.",
       "Run the script alone with the same arguments to test them: this needs neither a GPU nor other ranks."}},
     {"no-download",
      "a server could not be reached over HTTP, for a download or an upload",
      {"On the host that reports it, in the same container: curl -I https://huggingface.co, or the server that the "
-      "message names. Compute nodes often have no way to the internet; with a proxy set https_proxy and no_proxy "
+      "message names. Compute nodes often have no internet access; with a proxy set https_proxy and no_proxy "
       "there.",
       "Download the model, the tokenizer and the data once where there is a network, put them on storage that all "
       "nodes see, and start with HF_HUB_OFFLINE=1 and local paths.",
@@ -398,10 +399,10 @@ inline constexpr Refusal kRefusals[] = {
       "environment, or huggingface-cli login).",
       "Check the name of the repository and of the revision: one that does not exist gives the same answer."}},
     {"download-limited",
-     "the server limits how often it may be asked (HTTP 429)",
+     "the server rate-limits requests (HTTP 429)",
      {"Let one rank per node download while the others wait, and keep the files in a cache that all ranks share "
       "(HF_HOME).",
-      "Set a token (HF_TOKEN): the limit is higher then. Wait a few minutes before the next try."}},
+      "Set a token (HF_TOKEN): the limit is higher then. Wait a few minutes before you retry."}},
     {"model-not-found",
      "the model or tokenizer is not found under the given name or path",
      {"Check the path on the host that reports it, as seen from inside the container: ls PATH/config.json. A path that "
@@ -464,7 +465,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"shape-mix",
-     "the shapes of the tensors of one operation do not fit",
+     "the tensor shapes in one operation do not match",
      {"Print the shapes before the call that the traceback names, and compare them with the configuration: hidden "
       "size, "
       "number of heads, vocabulary, sequence length.",
@@ -494,7 +495,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"recompute-differs",
-     "activation checkpointing got other tensors when it ran the forward pass again",
+     "activation checkpointing got different tensors when it ran the forward pass again",
      {"Make the forward pass do the same both times: no branches on time, counters or random numbers outside of "
       "PyTorch, no caches filled the first time, the same autocast state.",
       "Apply checkpointing before FSDP or torch.compile wraps the module; try use_reentrant=True to see whether only "
@@ -537,10 +538,10 @@ inline constexpr Refusal kRefusals[] = {
       "If only some ranks report it: their shard got no files; there must be at least as many files as ranks."},
      true},
     {"packages-differ",
-     "two installed packages do not fit: one imports a name that the other does not have",
-     {"Look at the releases of both (pip show, pip check), and install ones that fit; requirements of the program name "
-      "them.",
-      "If only some nodes report it: their environment or image is another one.",
+     "two installed packages do not match: one imports a name that the other does not have",
+     {"Look at the releases of both (pip show, pip check), and install ones that match; the program's requirements "
+      "name them.",
+      "If only some nodes report it: their environment or image is a different one.",
       "A file of your own with the name of the package hides it: python -c \"import NAME; print(NAME.__file__)\"."},
      false,
      true},
@@ -548,7 +549,8 @@ inline constexpr Refusal kRefusals[] = {
      "a Python package is missing in the environment of the process",
      {"Install the package for the Python that the job runs (python -m pip install NAME), on all nodes or in the "
       "image.",
-      "Compare the interpreters: torchrun, srun and ssh may start another Python than your shell does (which python; "
+      "Compare the interpreters: torchrun, srun and ssh may start a different Python from the one in your shell (which "
+      "python; "
       "python -c \"import sys; print(sys.executable)\")."},
      false,
      true},
@@ -578,7 +580,8 @@ inline constexpr Refusal kRefusals[] = {
       "Compare nvcc --version with torch.version.cuda, and the version of gcc with what this CUDA supports.",
       "Remove what an interrupted build left over: rm -r ~/.cache/torch_extensions."}},
     {"toolkit-release",
-     "a CUDA extension cannot be built: the CUDA toolkit is of another release than the one PyTorch was built with",
+     "a CUDA extension cannot be built: the CUDA toolkit is of a different release from the one that PyTorch was built "
+     "with",
      {"Point CUDA_HOME to a toolkit of the release that torch.version.cuda names (nvcc --version), on all nodes.",
       "Or install a build of PyTorch for the toolkit that is there.",
       "Or use a package that comes with built kernels (a wheel)."}},
@@ -601,24 +604,23 @@ inline constexpr Refusal kRefusals[] = {
       "extensions built against another release."},
      true},
     {"rocm-runtime",
-     "ROCm's runtime cannot get what it needs of the GPUs or their driver",
-     {"Look whether all GPUs still answer: rocm-smi; dmesg -T | grep -i amdgpu. After a reset or a fault load the "
-      "driver "
-      "again, or restart the host.",
+     "the ROCm runtime cannot get the resources that it needs from the GPUs or their driver",
+     {"Check whether all GPUs still answer: rocm-smi; dmesg -T | grep -i amdgpu. After a reset or a fault, load the "
+      "driver again, or restart the host.",
       "Check access: /dev/kfd and /dev/dri must be there (also in the container), and the user in their groups "
       "(render, "
       "video).",
       "Processes left over from earlier jobs hold queues and memory: rocm-smi --showpids."},
      true},
     {"library-mix",
-     "libraries of two CUDA releases are mixed: one lacks a symbol that the other one needs",
+     "libraries of two CUDA releases are mixed: one lacks a symbol that the other needs",
      {"Remove other copies of CUDA from LD_LIBRARY_PATH: the packages nvidia-* that pip installs with PyTorch bring "
       "their "
       "own (python -m torch.utils.collect_env lists them).",
       "Reinstall PyTorch and its nvidia-* packages together, for the same CUDA release.",
       "LD_DEBUG=libs shows from where each library is loaded."}},
     {"checkpoint-unlike-optimizer",
-     "the state of the optimizer in the checkpoint does not fit the optimizer: its parameter groups differ",
+     "the optimizer state in the checkpoint does not match the optimizer: its parameter groups differ",
      {"Build the same parameters and groups as the run that wrote the checkpoint: frozen layers, added layers and "
       "weight-decay groups change them.",
       "If the model has changed on purpose: load its weights only, and start with a new optimizer."}},

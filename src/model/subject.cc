@@ -18,6 +18,15 @@ Subject SubjectOf(const Incident& incident, Rank rank) {
   return {rank, "", -1, -1, -1};
 }
 
+std::string ToldHostOf(const Incident& incident, Rank rank) {
+  if (std::string host = SubjectOf(incident, rank).host; !host.empty()) return host;
+  for (const Event& event : incident.events)
+    if (const auto& end = event.As<ProcessEnd>();
+        event.kind == EventKind::process_exited && event.rank == rank && !end.of_pod && !end.host.empty())
+      return end.host;
+  return "";
+}
+
 Subject SubjectOf(const Incident& incident, const Event& event) {
   Subject subject;
   if (event.rank.known())

@@ -8,8 +8,8 @@
 
 namespace tacet {
 
-// Whom a statement is about, as far as the evidence goes: a rank, else a process by host and pid, else a host, else nobody
-// in particular. "Process 4121 on gpu17" is an answer where no line tells a rank.
+// Whom a statement is about, as far as the evidence goes: a rank, else a process by host and pid, else a host, else
+// nobody in particular. "Process 4121 on gpu17" is an answer where no line tells a rank.
 struct Subject {
   Rank rank;
   std::string host;
@@ -23,6 +23,10 @@ struct Subject {
 
 Subject SubjectOf(const Incident& incident, const Event& event);
 Subject SubjectOf(const Incident& incident, Rank rank);
+
+// Where a rank ran: by its own lines, else by those of the launcher that tells of its end. Empty where nothing does.
+// Looks through all events.
+std::string ToldHostOf(const Incident& incident, Rank rank);
 
 // Everybody once, in the order in which they come.
 std::vector<Subject> SubjectsOf(const Incident& incident, const std::vector<const Event*>& events);

@@ -113,7 +113,7 @@ constexpr XidMeaning kXids[] = {
     {92, "many corrected ECC errors",
      "Corrected errors in the GPU's memory occur at a high rate. Results are right, but the memory is likely to fail.",
      kHardware, false, "Let the job end, then run the diagnostics; replace the GPU if the rate stays high."},
-    {93, "non-fatal violation of the inforom", "The GPU's own record could not be written.", kHardware, false,
+    {93, "non-fatal violation of the InfoROM", "The GPU's own record could not be written.", kHardware, false,
      kReplace},
     {94, "contained ECC error",
      "Memory returned data that could not be repaired; the driver confined it to the program that used it, which was "
@@ -146,7 +146,7 @@ constexpr XidMeaning kXids[] = {
     {122, "GPU flash read error", "The GPU's flash memory could not be read.", kHardware, false, kReplace},
     {123, "GPU flash write error", "The GPU's flash memory could not be written.", kHardware, false, kResetGpu},
     {124, "GPU flash erase error", "The GPU's flash memory could not be erased.", kHardware, false, kReplace},
-    {125, "inforom error", "The GPU's own record is damaged.", kHardware, false, kReplace},
+    {125, "InfoROM error", "The GPU's own record is damaged.", kHardware, false, kReplace},
     {136, "link training failure", "The PCIe or NVLink link could not be brought up.", kHardware, true, kReplace},
     {137, "NVLink access fault",
      "A GPU read or wrote memory of another GPU over NVLink that does not exist: usually an illegal address in a "

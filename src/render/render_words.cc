@@ -131,6 +131,7 @@ std::string HeadingWord(const Report& report) {
                                  [](const ReportFinding& one) { return one.severity == Severity::note; });
   if (verdict.status == Status::undetermined && verdict.progresses && noted) return "NO FAULT FOUND";
   if (verdict.status == Status::crash && verdict.cause == "killed-by-scheduler") return "STOPPED";
+  if (verdict.status == Status::hang && verdict.cause == "resources-pending") return "NOT STARTED";
   return UpperCase(Name(verdict.status));
 }
 

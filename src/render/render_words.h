@@ -35,7 +35,8 @@ std::string DescribeBytes(uint64_t bytes);
 std::string Count(uint64_t n, std::string_view noun);
 
 // The word over a verdict, in capitals: its status, or "NO FAULT FOUND" of a job that was seen to make progress while
-// nothing tells its end, or "STOPPED" of one that was ended from outside.
+// nothing tells its end, "STOPPED" of one that was ended from outside, "NOT STARTED" of one that waits for its
+// resources.
 std::string HeadingWord(const Report& report);
 // In capitals.
 std::string UpperCase(std::string_view text);

@@ -62,6 +62,19 @@ const FormatNoun* NounOf(std::string_view format) {
   return found == std::end(kFormatNouns) ? nullptr : found;
 }
 
+// "1 NCCL log with nccl-tests output": the first of the formats of one file, and what else is in it.
+std::string WordsOfParts(std::string_view format, size_t files) {
+  std::string words;
+  for (size_t parts = 0; !format.empty(); ++parts) {
+    const std::string_view part = format.substr(0, format.find('+'));
+    format.remove_prefix(std::min(part.size() + 1, format.size()));
+    const FormatNoun* noun = NounOf(part);
+    const std::string_view known = !noun ? part : parts == 0 && files > 1 ? noun->several : noun->one;
+    words += (parts == 0 ? "" : parts == 1 ? " with " : " and ") + std::string(known);
+  }
+  return words;
+}
+
 // "4 NCCL logs"; of lines of several formats in one file: "2 job logs with NCCL lines".
 std::string DescribeFormat(std::string_view format, size_t files) {
   const std::string number = std::to_string(files) + ' ';
@@ -69,17 +82,7 @@ std::string DescribeFormat(std::string_view format, size_t files) {
     return number + (files == 1 ? "file of unknown format" : "files of unknown format");
   if (const FormatNoun* noun = NounOf(format)) return number + std::string(files == 1 ? noun->one : noun->several);
   if (format.find('+') == std::string_view::npos) return number + CleanLine(format);
-  // "nccl_tests+ras": what the file is mostly read for, and what else is in it.
-  if (format.find("torch_log") == std::string_view::npos) {
-    std::string words = number + (files == 1 ? "file with " : "files with ");
-    for (std::string_view rest = format, part; !rest.empty();) {
-      part = rest.substr(0, rest.find('+'));
-      rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-      const FormatNoun* noun = NounOf(part);
-      words += (words.ends_with("with ") ? "" : " and ") + (noun ? std::string(noun->several) : CleanLine(part));
-    }
-    return words;
-  }
+  if (format.find("torch_log") == std::string_view::npos) return number + WordsOfParts(format, files);
   std::string with;
   for (const auto& [part, words] : {std::pair<std::string_view, std::string_view>{"nccl_log", "NCCL lines"},
                                     {"kernel_log", "kernel lines"},

@@ -99,7 +99,7 @@ std::string RankCell(const std::vector<const ReportRank*>& ranks, bool verbose) 
   return cell;
 }
 
-constexpr size_t kHostColumn = 1, kSignColumn = 5;
+constexpr size_t kHostColumn = 1, kOperationColumn = 3, kSignColumn = 5;
 
 size_t NaturalWidth(const std::vector<TextRow>& table) {
   size_t width = 0;
@@ -109,6 +109,19 @@ size_t NaturalWidth(const std::vector<TextRow>& table) {
     if (widest > 0) width += (width > 0 ? 2 : 0) + std::max(widest, DisplayWidth(table[0][column].text));
   }
   return width;
+}
+
+// Where there is no room for it, the number of an operation matters more than the whole id of its communicator:
+// "all_reduce #272 on communicator 0x8221f841..." and "all_reduce #48 on ranks 0, 2, 4, 6".
+void ShortenOperation(std::string& operation) {
+  constexpr std::string_view kMembers = "communicator of ranks ", kId = "communicator 0x";
+  constexpr size_t kDigits = 8;
+  if (const size_t at = operation.find(kMembers); at != std::string::npos) operation.erase(at, kMembers.find("ranks"));
+  const size_t id = operation.find(kId);
+  if (id == std::string::npos) return;
+  const size_t begin = id + kId.size();
+  const size_t end = std::min(operation.find_first_not_of("0123456789abcdef", begin), operation.size());
+  if (end - begin > kDigits + 3) operation.replace(begin + kDigits, end - begin - kDigits, "...");
 }
 
 // Columns that say the same of every row go, where the heading names the host; and before operations and frames are
@@ -124,6 +137,8 @@ void LeaveOutColumns(std::vector<TextRow>& table, size_t width, bool host_named)
   if (same(kHostColumn) && (host_named || NaturalWidth(table) > width)) clear(kHostColumn);
   if (table.size() > 2 && same(kSignColumn)) clear(kSignColumn);
   if (NaturalWidth(table) > width) clear(kSignColumn);
+  if (NaturalWidth(table) > width)
+    for (size_t row = 1; row < table.size(); ++row) ShortenOperation(table[row][kOperationColumn].text);
 }
 
 }  // namespace

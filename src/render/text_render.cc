@@ -173,6 +173,16 @@ std::string CutAtWord(const std::string& text, size_t width) {
   return cut.substr(0, blank) + " ...";
 }
 
+// What a terminal shows of a line over which another one was written, as progress bars are: the part that is cited, or
+// the last one.
+std::string_view ShownPart(std::string_view line, std::string_view excerpt) {
+  while (line.ends_with('\r') || line.ends_with('\n')) line.remove_suffix(1);
+  if (line.find('\r') == std::string_view::npos || line.find('\n') != std::string_view::npos) return line;
+  const size_t cited = excerpt.empty() ? std::string_view::npos : line.find(excerpt);
+  const size_t begin = cited == std::string_view::npos ? line.rfind('\r') + 1 : line.rfind('\r', cited) + 1;
+  return line.substr(begin, line.find('\r', begin) - begin);
+}
+
 // What it says first, then the quoted line in dim ink.
 void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view first, bool verbose,
                  std::string_view about = {}) {
@@ -183,7 +193,7 @@ void AddEvidence(TextPage& page, const CitedEvidence& evidence, std::string_view
   const std::string_view lead = says_something ? std::string_view(indent) : first;
   const std::string source = CleanLine(DescribeSource(evidence));
   if (source.empty() && QuoteOf(evidence).empty()) return;
-  const std::string quote = CleanText(QuoteOf(evidence));
+  const std::string quote = CleanText(ShownPart(QuoteOf(evidence), evidence.excerpt));
   const size_t room = page.width() > lead.size() ? page.width() - lead.size() : 0;
   if (verbose && !quote.empty()) {
     if (!source.empty()) page.Line(std::string(lead) + page.Paint(source, Ink::dim));
@@ -316,6 +326,11 @@ void AddOther(TextPage& page, const ReportFinding& finding, bool several_jobs, b
   for (const std::string& step : finding.prevent) page.Paragraph("            prevent: ", CleanText(step));
 }
 
+// At its beginning, or behind "No fault found, and ...".
+bool SaysAlready(std::string_view verdict, std::string_view headline) {
+  return !headline.empty() && verdict.find(headline) != std::string_view::npos;
+}
+
 void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) {
   // Of other jobs the table of jobs tells enough.
   size_t all = report.findings.size();
@@ -323,14 +338,13 @@ void AddOthers(TextPage& page, const Report& report, size_t from, bool verbose) 
     --all;
   // What the verdict says in the same words is not said again.
   const bool all_said = all == 1 && from == 0 && !verbose && report.findings[0].severity == Severity::note &&
-                        !report.findings[0].headline.empty() &&
-                        report.verdict.headline.starts_with(report.findings[0].headline);
+                        SaysAlready(report.verdict.headline, report.findings[0].headline);
   if (all <= from || all_said) return;
   page.Heading(from > 0 ? "Also found" : "Found");
   const size_t end = verbose ? all : std::min(all, from + kMostOthers);
   for (size_t i = from; i < end; ++i) {
     const std::string& headline = report.findings[i].headline;
-    const bool said = i == 0 && !headline.empty() && report.verdict.headline.starts_with(headline);
+    const bool said = i == 0 && SaysAlready(report.verdict.headline, headline);
     AddOther(page, report.findings[i], report.jobs.size() > 1, verbose, said);
   }
   if (end < report.findings.size())

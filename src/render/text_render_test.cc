@@ -291,6 +291,54 @@ TEST(TextRender, AJobThatWasEndedFromOutsideIsStopped) {
   EXPECT_TRUE(RenderText(report, {}).starts_with("CRASH\n"));
 }
 
+TEST(TextRender, AJobThatWaitsForItsResourcesHasNotStarted) {
+  Report report;
+  report.verdict.status = Status::hang;
+  report.verdict.cause = "resources-pending";
+  EXPECT_TRUE(RenderText(report, {}).starts_with("NOT STARTED\n"));
+  report.verdict.cause = "init-rank-missing";
+  EXPECT_TRUE(RenderText(report, {}).starts_with("HANG\n"));
+}
+
+TEST(TextRender, WhatTheVerdictSaysIsNotSaidAgain) {
+  Report report;
+  ReportFinding& note = report.findings.emplace_back();
+  note.severity = Severity::note;
+  note.cause = "transport-fallback";
+  note.headline = "NCCL uses TCP sockets";
+  report.verdict.headline = "No fault found, and every rank closed its communicators. NCCL uses TCP sockets";
+  EXPECT_FALSE(HasText(RenderText(report, {}), "Found\n"));
+  report.verdict.headline = "No fault found, and every rank closed its communicators";
+  EXPECT_TRUE(HasText(RenderText(report, {}), "Found\n"));
+}
+
+TEST(TextRender, OfAProgressBarTheCitedPartIsQuoted) {
+  Report report = SampleHang();
+  CitedEvidence& bar = report.findings[0].evidence[0];
+  bar.quote = "1/9 loss=2.1\r2/9 loss=nan\r3/9 loss=nan\n";
+  bar.excerpt = "2/9 loss=nan";
+  EXPECT_TRUE(HasText(RenderText(report, {}), "  2/9 loss=nan\n")) << RenderText(report, {});
+  bar.excerpt = "";
+  EXPECT_TRUE(HasText(RenderText(report, {}), "  3/9 loss=nan\n")) << RenderText(report, {});
+}
+
+TEST(TextRender, OfALongOperationTheNumberStays) {
+  Report report = SampleHang();
+  for (ReportRank& rank : report.ranks) {
+    rank.last_operation = "all_reduce #272 on communicator 0x8221f8415b2d95eb: completed";
+    rank.doing = "in a_function_with_quite_a_long_name (module.py:96)";
+  }
+  EXPECT_TRUE(HasText(RenderText(report, {}), "#272 on communicator 0x8221f841...: completed"));
+  for (ReportRank& rank : report.ranks) rank.last_operation = "all_reduce #48 on communicator of ranks 0, 2, 4, 6";
+  EXPECT_TRUE(HasText(RenderText(report, {}), "all_reduce #48 on ranks 0, 2, 4, 6"));
+}
+
+TEST(TextRender, AFileOfSeveralFormatsIsNamedByTheirNouns) {
+  Report report = SampleHang();
+  report.inputs = {{.file = "a.txt", .format = "nccl_log+nccl_tests", .bytes = 10, .understood = 10}};
+  EXPECT_TRUE(HasText(RenderText(report, {}), "1 NCCL log with nccl-tests output"));
+}
+
 TEST(TextRender, WhyDoesNotRepeatTheEvidence) {
   Report report = SampleHang();
   report.why.emplace();

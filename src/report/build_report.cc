@@ -177,14 +177,14 @@ ReportWhy WhyOf(const JudgedJob& job) {
   return out;
 }
 
-// " (job a)", " (jobs a, b and 3 more)": where a question is open.
+// "Job a: ", "Jobs a, b and 3 more: ": where a question is open.
 std::string JobWords(const std::vector<std::string>& labels) {
   constexpr size_t kMost = 3;
-  std::string words = labels.size() == 1 ? " (job " : " (jobs ";
+  std::string words = labels.size() == 1 ? "Job " : "Jobs ";
   const size_t shown = labels.size() > kMost ? kMost - 1 : labels.size();
   for (size_t i = 0; i < shown; ++i) words += (i == 0 ? "" : i + 1 == labels.size() ? " and " : ", ") + labels[i];
   if (shown < labels.size()) words += " and " + std::to_string(labels.size() - shown) + " more";
-  return words + ")";
+  return words + ": ";
 }
 
 // Which job's verdict counts: the worst status, then the surer one.
@@ -286,7 +286,8 @@ Report BuildReport(const std::vector<JudgedJob>& jobs, bool why) {
   if (std::all_of(report.inputs.begin(), report.inputs.end(), [](const ReportInput& one) { return one.bytes == 0; }))
     report.cannot_tell.clear();
   if (jobs.size() > 1) {
-    for (size_t i = 0; i < report.cannot_tell.size(); ++i) report.cannot_tell[i].question += JobWords(asked_in[i]);
+    for (size_t i = 0; i < report.cannot_tell.size(); ++i)
+      report.cannot_tell[i].question.insert(0, JobWords(asked_in[i]));
     report.assumptions.push_back("these are " + std::to_string(jobs.size()) +
                                  " jobs: files of different folders or Slurm jobs that claim the same ranks or steps");
   }

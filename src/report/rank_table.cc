@@ -355,6 +355,10 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     const auto& files = incident.processes[process->second].files;
     return std::any_of(files.begin(), files.end(), [&](FileId file) { return spawned.contains(file); });
   };
+  std::map<Rank, std::string> told_hosts;  // by the launcher, which tells where the process ended
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::process_exited && event.rank.known() && !event.As<ProcessEnd>().of_pod)
+      told_hosts.emplace(event.rank, event.As<ProcessEnd>().host);
   std::vector<ReportRank> rows;
   for (const auto& [rank, life] : analyses.life.ranks) {
     ReportRank row;
@@ -367,6 +371,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
         kinds.insert(incident.files[static_cast<uint32_t>(file)].format);
       row.evidence_kinds.assign(kinds.begin(), kinds.end());
     }
+    if (const auto told = told_hosts.find(rank); row.host.empty() && told != told_hosts.end()) row.host = told->second;
     row.of_verdict = guilty.contains(rank);
     row.role = guilty.contains(rank)                       ? "guilty"
                : waiting.contains(rank)                    ? "waits"

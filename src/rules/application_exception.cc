@@ -118,7 +118,7 @@ static void TellLoaderWorker(const Event& event, const std::string& who, Finding
       "A segmentation fault or an abort comes from a native library of the data code (decoders, OpenCV, HDF5): set "
       "PYTHONFAULTHANDLER=1, and start the workers with multiprocessing_context='spawn' if the library is not safe "
       "to fork.",
-      "An exit without a signal is an error or sys.exit in the worker; its own output, above the traceback, tells it."};
+      "An exit without a signal is an error or sys.exit in the worker: read its own output, above the traceback."};
 }
 
 // An error of whom is not told: the output of all ranks in one file, without names.
@@ -209,8 +209,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   const bool alone =
       !many && cut.empty() && IsOddOne(facts, sample.rank) && !FirstFailureElsewhere(facts, {sample.rank});
   std::string advice = AdviceForType(sample.As<Raised>().type, sample.As<Raised>().relative_path);
-  if (advice.empty() && sample.Means(Meaning::timed_out) && sample.As<Raised>().refusal.empty())
-    advice = TimeoutAdvice();
+  if (advice.empty() && sample.Means(Meaning::timed_out) && !refused) advice = TimeoutAdvice();
   if (finding.fix.empty()) {
     finding.fix = {advice.empty() ? PlaceToFix(sample) : advice};
     if (sample.As<Raised>().first_only)
@@ -224,7 +223,8 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
   }
   if (many && IsOfTheProgram(sample)) return;
   if ((!many && !cut.empty()) || (refused && !of_one_file && (many || !IsOddOne(facts, sample.rank))))
-    finding.ranks.clear();
+    for (; !finding.ranks.empty(); finding.ranks.pop_back())
+      finding.subjects.insert(finding.subjects.begin(), SubjectOf(facts.incident, finding.ranks.back()));
 }
 
 // Of ranks that raise the same the text of one may be cut before it names what it is about.

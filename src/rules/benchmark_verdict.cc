@@ -138,7 +138,7 @@ std::optional<Finding> FindFailedBenchmark(const Incident& incident) {
     // What the call answers may be known by itself.
     if (const Refusal* refusal = ClassifyRefusal(run.failure)) {
       finding.headline += ": " + std::string(refusal->sentence);
-      finding.explanation = "A call to CUDA or NCCL failed for a reason that its answer tells.";
+      finding.explanation = "A call to CUDA or NCCL failed; the error that it returned names the reason.";
       finding.fix.clear();
       for (const std::string_view step : refusal->steps)
         if (!step.empty()) finding.fix.emplace_back(step);
@@ -158,14 +158,15 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
     finding.status = Status::degraded;
     finding.severity = Severity::warning;
     finding.confidence = Confidence::likely;
-    finding.headline = count + " processes each ran the benchmark alone, as " + count + " runs" +
-                       (run.ranks < 1    ? std::string(" instead of one run of all ranks")
-                        : run.ranks == 1 ? " of 1 rank instead of one run of " + count + " ranks"
-                                         : " of " + std::to_string(run.ranks) + " ranks instead of one run of " +
-                                               std::to_string(run.separate_runs * run.ranks) + " ranks") +
-                       (run.devices.empty() ? ": every size stands there " + count + " times" : "") +
-                       (run.devices.empty() ? ", and nothing was sent between the processes"
-                                            : ": nothing was sent between the processes");
+    finding.headline =
+        count + " processes each ran the benchmark alone, as " + count + " runs" +
+        (run.ranks < 1    ? std::string(" instead of one run of all ranks")
+         : run.ranks == 1 ? " of 1 rank instead of one run of " + count + " ranks"
+                          : " of " + std::to_string(run.ranks) + " ranks instead of one run of " +
+                                std::to_string(run.separate_runs * run.ranks) + " ranks") +
+        (run.devices.empty() ? ": every size appears " + (count == "2" ? "twice" : count + " times") : "") +
+        (run.devices.empty() ? ", and nothing was sent between the processes"
+                             : ": nothing was sent between the processes");
     finding.explanation =
         std::string(run.devices.empty() ? "" : "Each process calls itself rank 0. ") +
         "The tests take their rank and the number of ranks from MPI; built without "
@@ -179,7 +180,7 @@ std::optional<Finding> FindSeparateBenchmarks(const Incident& incident) {
           finding.evidence.push_back(
               {device.source, "process " + std::to_string(device.pid) + " on " + device.host, "calls itself rank 0"});
     if (finding.evidence.empty() && run.lines.size() > 1)
-      finding.evidence.push_back({run.lines.back().source, "", "a size that stands there once for each process"});
+      finding.evidence.push_back({run.lines.back().source, "", "a size that appears once per process"});
     finding.fix = {
         "Build the tests with MPI, against the MPI whose mpirun or srun starts them: make MPI=1 "
         "MPI_HOME=/path/to/mpi.",

@@ -15,7 +15,7 @@ static void TellBusyCreator(const Case& facts, Rank creator, Finding& finding) {
   finding.headline += "; its process was alive, so its own code is most likely stuck or slow";
   finding.explanation =
       "The first collective creates the communicator, and rank 0 sends its id to the others. A rank that loads or "
-      "downloads data before that makes all others wait; whoever gives up first ends the job.";
+      "downloads data before that makes all others wait; the first rank to time out ends the job.";
   const auto lines = OwnLinesOf(facts.incident, creator);
   if (!lines.empty())
     finding.evidence.push_back({lines.back()->source, lines.back()->text,

@@ -19,9 +19,9 @@ static void JudgeReplays(const Case& facts, RuleAnswer& answer) {
                        OperationWords(facts.incident, *left->waits_in) + ", while its peers wait in " +
                        OperationWords(facts.incident, *left->replay);
     finding.evidence.push_back(CiteCall(facts.incident, *left->stream, *left->replay, "a peer waits in this replay"));
-    finding.evidence.push_back(
-        CiteCall(facts.incident, *left->own_stream, *left->waits_in,
-                 RankWords({left->rank}) + " went on to this after " + std::to_string(left->own_replays) + " replays"));
+    finding.evidence.push_back(CiteCall(
+        facts.incident, *left->own_stream, *left->waits_in,
+        RankWords({left->rank}) + " continued with this after " + std::to_string(left->own_replays) + " replays"));
     answer.findings.push_back(std::move(finding));
     return;
   }

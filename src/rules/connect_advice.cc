@@ -9,7 +9,7 @@ std::string TcpConnectWords(const Event& failure, const ToldEvents& told) {
   const std::string& address = failure.As<Warning>().object;
   const std::string whom = failure.peer.known() ? RankWords({failure.peer}) : std::string("a peer");
   return TellerWords(told) + " cannot connect to " + (address.empty() ? whom : whom + " at " + address) +
-         " over TCP: no answer came in time" + RankUnknownWords(told);
+         " over TCP: no answer arrived in time" + RankUnknownWords(told);
 }
 
 std::vector<std::string> TcpConnectSteps(const Event& failure, const ToldEvents& told) {
@@ -52,8 +52,9 @@ void TellInactivePorts(const Case& facts, Finding& finding) {
                                       : "; none of the adapter ports that are listed is active";
   finding.evidence.push_back(CiteEvent(*bad.front(), "the state of the port"));
   finding.fix.insert(finding.fix.begin(),
-                     "Bring " + which + " up first: cable and transceiver, ip link set INTERFACE up, and the switch "
-                     "port; ibstat or rdma link must show Active.");
+                     "Bring " + which +
+                         " up first: cable and transceiver, ip link set INTERFACE up, and the switch "
+                         "port; ibstat or rdma link must show Active.");
 }
 
 }  // namespace tacet

@@ -124,7 +124,7 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
                     "its host.",
                 HasNcclInfo(incident) ? "Read the lines of the same process around the cited one: NCCL's warnings, and "
                                         "'-> N', the results of its calls."
-                                      : "Run again with NCCL_DEBUG=INFO: NCCL's warnings then stand before the error."};
+                                      : "Run again with NCCL_DEBUG=INFO: NCCL then prints warnings before the error."};
       return {told.kind == EventKind::nccl_warning || HasNcclInfo(incident)
                   ? "Read the lines of the same process around the cited one: NCCL's warnings, and '-> N', the results "
                     "of its calls."
@@ -173,8 +173,8 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
         return {
             "Look at the first line of the job script: the interpreter that it names (#!) must exist on the node, and "
             "the line must not end with \\r, as files from Windows do.",
-            "On the node: is slurmd's spool directory there, and has it space (ls, df -h of SlurmdSpoolDir)? slurmd's "
-            "log tells whether the script was written, or cleaned up too early."};
+            "On the node: does slurmd's spool directory exist, and does it have space (ls, df -h of SlurmdSpoolDir)? "
+            "slurmd's log shows whether the script was written, or cleaned up too early."};
       if (NeverStarted(told) && told.As<ProcessEnd>().by_path)
         return {
             "Check that this path exists on every node of the job, inside the container where there is one (mounts), "

@@ -63,12 +63,13 @@ Finding DataWaitFinding(const DataWait& wait) {
     finding.headline = std::to_string(wait.longest.size()) + (wait.longest.size() == 1 ? " load" : " loads") + " of " +
                        std::to_string(wait.lines) + " took " + TimeRange(wait.longest, &StepShare::data) +
                        ", while a step usually takes " + TimeFigure(wait.usual) +
-                       ": the data loader falls behind, and the step waits for it (" + longest + " of the time shown)";
+                       ": the data loader does not keep up, and the step waits for it (" + longest +
+                       " of the time shown)";
     CiteSteps(wait.longest, "a step that waits for its data", finding);
     return finding;
   }
-  finding.headline = std::string(share) + " of the time of the steps goes into loading data (" +
-                     std::to_string(wait.lines) + " lines show both): the loader, not the GPUs, sets the pace";
+  finding.headline = std::string(share) + " of the step time goes into loading data (" + std::to_string(wait.lines) +
+                     " lines show both): the loader, not the GPUs, sets the pace";
   const StepShare* most = &wait.outline->steps.front();
   for (const StepShare& step : wait.outline->steps)
     if (&step != &wait.outline->steps.front() && step.data > most->data) most = &step;
@@ -121,7 +122,7 @@ const Rule kDataLoadingSlowRule = {
      "Make a sample cheaper: decode and tokenize once and store the result, pack small files into large ones, keep the "
      "data on local disks.",
      "See whether the CPUs are busy: a container or a Slurm job with few cores (nproc) starves all workers alike."},
-    {"Print the time of data beside the time of a step, for every rank."},
+    {"Print the data time next to the step time, for every rank."},
     JudgeDataLoadingSlow};
 
 }  // namespace tacet

@@ -123,7 +123,7 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   const std::string own = all ? OwnParameters(events) : std::string();
   finding.headline =
       !own.empty()
-          ? "each rank took another branch: different parameters got no gradient (" + own + "), and DDP stopped"
+          ? "each rank took a different branch: different parameters got no gradient (" + own + "), and DDP stopped"
       : all ? "Parameters" + which +
                   " got no gradient on any rank, since they do not contribute to the loss, and "
                   "DDP stopped"
@@ -154,7 +154,7 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   } else if (!own.empty()) {
     finding.fix = {
         "If ranks are meant to take different branches: DistributedDataParallel(find_unused_parameters=True) lets each "
-        "of them leave out others; it costs one graph traversal per step.",
+        "of them skip different ones; it costs one graph traversal per step.",
         "If they are not: make the branch the same on all ranks, or add a zero-weighted term so that every parameter "
         "gets a gradient."};
     if (AreIndices(lead.names))
@@ -202,7 +202,7 @@ const Rule kDdpUnusedParametersRule = {
      "Make the branch the same on all ranks, or add a zero-weighted term so that every parameter gets a gradient.",
      "DistributedDataParallel(find_unused_parameters=True) as a stopgap: it costs one graph traversal per step.",
      "TORCH_DISTRIBUTED_DEBUG=INFO prints the parameters' names instead of their indices."},
-    {"Test a step of every branch with two ranks.", "static_graph=True if the unused set never changes."},
+    {"Test a step of every branch with two ranks.", "Set static_graph=True if the unused set never changes."},
     JudgeUnused};
 
 }  // namespace tacet

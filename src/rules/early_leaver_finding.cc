@@ -53,8 +53,8 @@ std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
   if (last) finding.evidence.push_back({last->source, last->text, "the last line that it printed of its own"});
   finding.evidence.push_back(CiteEvent(*left.felt, "what the others report after that"));
   finding.explanation =
-      "PyTorch prints this warning when a program ends. Whoever ends while others are in a collective has issued fewer "
-      "collectives than they have.";
+      "PyTorch prints this warning when a program ends. A rank that ends while others are in a collective has issued "
+      "fewer collectives than they have.";
   finding.fix = {"Find out why " + who + (one ? " is" : " are") +
                      " done before the others: fewer batches in the data of this rank, an early return, early stopping "
                      "by a value of its own, sys.exit() on one rank?",

@@ -29,16 +29,18 @@ std::vector<std::string> LostOutputSteps(const Case& facts, const Event& end) {
   });
   if (heard && !first) return {};
   const std::string who = RankWords({end.rank});
-  const std::string& host = SubjectOf(facts.incident, end.rank).host;
-  return {"Find the " + std::string(heard ? "complete " : "") + "output of " + who +
-              (host.empty() ? "" : " (on " + host + ")") +
-              (first ? ", which torchrun names as the first to fail" : "") +
-              ": what it raised is not in these files. " +
-              (end.As<ProcessEnd>().named_first
-                   ? "--output-filename DIR of mpirun or horovodrun keeps it next time."
-                   : "torchrun --redirects 3 --log-dir DIR keeps it next time, and @record on the main function puts "
-                     "its traceback into the launcher's summary."),
-          "Look at the kernel log (dmesg -T) of that host as well."};
+  const std::string host = ToldHostOf(facts.incident, end.rank);
+  const auto& told = end.As<ProcessEnd>();
+  return {
+      "Find the " + std::string(heard ? "complete " : "") + "output of " + who +
+          (host.empty() ? "" : " (on " + host + ")") + (first ? ", which torchrun names as the first to fail" : "") +
+          ": what it raised is not in these files. " +
+          (told.named_first ? "--output-filename DIR of mpirun or horovodrun keeps it next time."
+           : !told.first_failure && told.local_rank < 0
+               ? "A file for each rank (srun --output=%t.log, torchrun --redirects 3 --log-dir DIR) keeps it next time."
+               : "torchrun --redirects 3 --log-dir DIR keeps it next time, and @record on the main function puts "
+                 "its traceback into the launcher's summary."),
+      "Look at the kernel log (dmesg -T) of " + (host.empty() ? "its host" : host) + " as well."};
 }
 
 // Ray's monitor is not the kernel: it counts only those that it killed itself.
@@ -70,7 +72,7 @@ std::vector<std::string> EndAdvice(const Event& end) {
   if (const std::string& log = end.As<ProcessEnd>().log_file; !log.empty())
     return {
         "Read " + log + " for the error itself.",
-        "If it tells nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
+        "If it shows nothing: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log."};
   // A command that was started in a pod, by kubectl exec.
   if (const auto& told = end.As<ProcessEnd>(); told.of_pod)
     return {
@@ -96,7 +98,8 @@ std::vector<std::string> EndAdvice(const Event& end) {
         advice.push_back("Segmentation fault: run with PYTHONFAULTHANDLER=1 and keep core dumps.");
       else
         advice.push_back(
-            "The Python line only tells which call of native code failed: a core dump (ulimit -c unlimited) read with "
+            "The Python line only shows which call into native code failed: a core dump (ulimit -c unlimited) read "
+            "with "
             "gdb "
             "shows the library. Try another release of it.");
       break;
@@ -142,7 +145,8 @@ std::vector<std::string> EndAdvice(const Event& end) {
       advice.push_back("SIGABRT: read the lines before it: an assertion, an uncaught C++ exception, or a watchdog.");
       break;
     case -15:
-      advice.push_back("SIGTERM: a person, the scheduler or the launcher ended it; their log tells why.");
+      advice.push_back(
+          "SIGTERM: a person, the scheduler or the launcher ended it; the log of the scheduler or launcher says why.");
       break;
     default:
       if (code > 0)
@@ -213,7 +217,7 @@ void TellLostDaemon(const Event& daemon, Finding& finding) {
   const size_t unknown = finding.headline.find("; the log does not say");
   finding.headline.insert(std::min(unknown, finding.headline.size()),
                           ", and then the launcher lost its daemon on " + (host.empty() ? "another node" : host));
-  if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(daemon, "what the launcher tells of it"));
+  if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(daemon, "what the launcher reports about it"));
 }
 
 }  // namespace tacet

@@ -95,6 +95,7 @@ std::string ExitWords(const Case& facts, const Event& event, const std::string& 
            (end.mpi_error ? " (error code " + std::to_string(*end.mpi_error) + ")" : "");
   if (end.code < 0)
     return who + " was ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")");
+  if (end.how == "a heartbeat that stopped") return EndedAlikeWords(facts, event, who) + " stopped sending heartbeats";
   if (!end.how.empty()) return EndedAlikeWords(facts, event, who) + " ended (" + end.how + ")";
   return who + " exited with code " + std::to_string(end.code) +
          (end.code == 1 && RanPython(facts, event) ? ", as Python does after an uncaught exception or sys.exit(1)"
@@ -104,13 +105,18 @@ std::string ExitWords(const Case& facts, const Event& event, const std::string& 
 // " with ncclInternalError"; the two that say what kind of call failed are told in NCCL's own words.
 std::string ResultWords(const NcclError& error, bool amd) {
   if (error.code == 1)
-    return amd ? ": unhandled cuda error (a HIP call of RCCL's own failed)"
-               : ": unhandled cuda error (a CUDA call of NCCL's own failed)";
+    return amd ? ": unhandled cuda error (one of RCCL's own HIP calls failed)"
+               : ": unhandled cuda error (one of NCCL's own CUDA calls failed)";
   if (error.code == 2 && error.of_socket)
     return ": unhandled system error (a socket operation failed: a connection to another process)";
   if (error.code == 2) return ": unhandled system error (a socket, memory or file operation failed)";
-  return error.result.empty() ? "" : " with " + error.result;
+  if (error.result.empty()) return "";
+  // "ncclInternalError", and in words "internal error"
+  return (error.result.find(' ') == std::string::npos ? " with " : ": ") + error.result;
 }
+
+// " on rank 3", " in process 811 on n4"
+std::string InWords(const std::string& who) { return (who.starts_with("rank") ? " on " : " in ") + who; }
 
 // A traceback that is cut before its name still tells where the program was.
 std::string CutPlaceWords(const CodePlace& place) {
@@ -120,18 +126,19 @@ std::string CutPlaceWords(const CodePlace& place) {
 
 std::string StoreWaitWords(const Event& event, const std::string& who) {
   const auto& wait = event.As<StoreWait>();
-  const std::string limit =
-      wait.timeout_ms > 0 ? DurationWords(wait.timeout_ms * 1'000'000) + " (the timeout)" : "until it timed out";
   std::string what = wait.keys.empty() ? "the store" : "the key " + wait.keys + " in the store";
   if (event.peer_group_rank.known())
     what = "the NCCL communicator that " +
            (event.peer.known() ? RankWords({event.peer})
                                : "rank " + std::to_string(event.peer_group_rank.value) + " of the group") +
            " creates";
-  return who + " waited " + limit + " for " + what +
+  return who +
+         (wait.timeout_ms > 0 ? " waited " + DurationWords(wait.timeout_ms * 1'000'000) + " (the timeout) for "
+                              : std::string(" timed out waiting for ")) +
+         what +
          (wait.bar.empty() ? ""
                            : ", while a progress bar in the same output still ran ('" + wait.bar +
-                                 "'): the rank that draws it may be the one that is waited for");
+                                 "'): the rank that draws it may be the one that " + who + " waited for");
 }
 
 // Of several overdue operations of one process and group the lowest number is the one that does not finish: the others
@@ -190,7 +197,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
       if (&lowest != &event) return EndSentence(facts, lowest);
       const auto& timeout = event.As<WatchdogTimeout>();
       if (event.Means(Meaning::of_ascend) && operation.empty() && !event.peer.known() && !event.text.empty())
-        return who + " waited until its time limit: " + MessageWords(event.text, 120);
+        return who + " waited until it timed out: " + MessageWords(event.text, 120);
       return who + " timed out" + (operation.empty() ? "" : " in " + operation) +
              (timeout.elapsed_ms > 0   ? " after " + DurationWords(timeout.elapsed_ms * 1'000'000)
               : timeout.timeout_ms > 0 ? " after " + DurationWords(timeout.timeout_ms * 1'000'000)
@@ -206,7 +213,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
                  ? RankWords({event.peer}) + " timed out in a collective" + UnfinishedWords(facts, event.peer)
                  : "a collective timed out, and flight records were asked for";
     case EventKind::heartbeat_stuck: return StuckWords(facts, event, who);
-    case EventKind::gil_blocked: return who + " could not take the GIL";
+    case EventKind::gil_blocked: return who + " could not acquire the GIL";
     case EventKind::xla_wait: return XlaWaitWords(event);
     case EventKind::desync_report: return OutOfStepWords(facts, event);
     case EventKind::monitored_barrier_failed:
@@ -233,7 +240,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
       if (const std::string refusal = RefusalWords(event); !refusal.empty() && IsConsequence(event))
         return refusal + " (" + raised.type + ": " + MessageWords(event.text) + ")";
       if (event.Means(Meaning::gloo_timeout))
-        return (event.rank.known() ? who : "a process") + " waited for a peer in gloo until its time limit (" +
+        return (event.rank.known() ? who : "a process") + " waited for a peer in gloo until it timed out (" +
                raised.type + ": " + MessageWords(event.text) + ")";
       // Who only tells of another's failure is a messenger, and its process id would be taken for the culprit's.
       return (IsConsequence(event) && !event.rank.known() ? "a process" : who) +
@@ -244,7 +251,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::connection_lost: return who + " lost the connection to a peer";
     case EventKind::store_lost:
       return event.As<LostPeer>().kind == PeerKind::rendezvous
-                 ? "a running agent of torchrun lost the rendezvous store: the agent that hosts it (usually on node 0) "
+                 ? "a running torchrun agent lost the rendezvous store: the agent that hosts it (usually on node 0) "
                    "has ended, or its host can no longer be reached"
                  : StoreLosers(facts, who) + " lost the connection to the store of rank 0";
     case EventKind::store_wait_timeout: return StoreWaitWords(event, who);
@@ -254,7 +261,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
         return who + " reports " + error.result + ": '" + MessageWords(error.reason) + "'";
       const Event* warning = WarningBehind(facts, event);
       const bool amd = MakerOfGpus(facts.incident, event) == GpuMaker::amd;
-      return std::string(LibraryName(facts.incident, event)) + " failed on " + who + ResultWords(error, amd) +
+      return std::string(LibraryName(facts.incident, event)) + " failed" + InWords(who) + ResultWords(error, amd) +
              (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
               : !error.reason.empty() ? ": " + MessageWords(error.reason)
                                       : "");
@@ -262,12 +269,12 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::nccl_warning: {
       const auto& told = event.As<Warning>();
       if (told.id == "cuda-failure" && !told.object.empty())
-        return (MakerOfGpus(facts.incident, event) == GpuMaker::amd ? "a HIP call of RCCL failed on "
-                                                                    : "a CUDA call of NCCL failed on ") +
-               who + " with '" + told.object + "'" +
+        return (MakerOfGpus(facts.incident, event) == GpuMaker::amd ? "a HIP call in RCCL failed"
+                                                                    : "a CUDA call in NCCL failed") +
+               InWords(who) + " with '" + told.object + "'" +
                (told.place.file.empty() ? "" : " (" + told.place.file + ":" + std::to_string(told.place.line) + ")");
       const NcclWarning* known = FindNcclWarning(told.id);
-      return std::string(LibraryName(facts.incident, event)) + " failed on " + who + ": " +
+      return std::string(LibraryName(facts.incident, event)) + " failed" + InWords(who) + ": " +
              (known ? std::string(known->meaning) : MessageWords(event.text));
     }
     case EventKind::job_time_limit: return "the scheduler ended the job at its time limit";

@@ -222,7 +222,7 @@ const Rule kEnvironmentCripplesRule = {
     "cause of its own (transport-fallback).",
     {"Remove the named variables (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and measure again with "
      "nccl-tests.",
-     "If such a variable is a workaround for a hang, say so in a comment beside it, and test again without it after "
+     "If such a variable is a workaround for a hang, say so in a comment next to it, and test again without it after "
      "each "
      "NCCL upgrade."},
     {"Keep NCCL variables in one reviewed file for all jobs.",

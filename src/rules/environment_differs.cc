@@ -71,7 +71,7 @@ const Event* FindWithout(const Case& facts, std::string_view name) {
   return nullptr;
 }
 
-Finding DifferenceFinding(const Case& facts, const Holders& holders, std::string_view what) {
+Finding DifferenceFinding(const Case& facts, const Holders& holders, std::string_view what, bool networks = false) {
   const bool failed = JobFailed(facts), hangs = facts.analyses.outcome.hangs();
   Finding finding;
   finding.cause = "environment-differs";
@@ -85,7 +85,7 @@ Finding DifferenceFinding(const Case& facts, const Holders& holders, std::string
     const bool setting = events.front()->kind == EventKind::environment;
     std::string says = setting ? "the setting of " : "";
     says += holder;
-    if (!setting) says.append(" has ").append(what).append(" ").append(value);
+    if (!setting) says.append(networks ? " uses " : " has ").append(what).append(" ").append(value);
     finding.evidence.push_back(CiteEvent(*events.front(), std::move(says)));
   }
   return finding;
@@ -105,9 +105,17 @@ void CiteFailure(const Case& facts, Finding& finding) {
     if (IsFatalWarning(event, {"message-truncated", "inconsistent-channels", "no-transport", "connect-failed"})) {
       finding.evidence.insert(
           finding.evidence.begin() + static_cast<ptrdiff_t>(std::min<size_t>(finding.evidence.size(), 2)),
-          CiteEvent(event, "what came of it"));
+          CiteEvent(event, "the failure that follows"));
       return;
     }
+}
+
+// The versions of the libraries are not in question.
+std::vector<std::string> SettingSteps() {
+  return {
+      "Print env | grep NCCL on all ranks, and compare; mpirun (-x), docker (-e) and ssh pass on only the variables "
+      "they are given, and so does srun with --export=NAMES.",
+      "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts."};
 }
 
 bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
@@ -127,12 +135,9 @@ bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
   }
   if (differences.size() > kMostNamed)
     finding.headline += " and " + std::to_string(differences.size() - kMostNamed) + " more differ";
-  finding.headline += ": ranks may choose different ways for one collective";
+  finding.headline += ": ranks may choose different algorithms or protocols for one collective";
   CiteFailure(facts, finding);
-  finding.fix = {
-      "Print env | grep NCCL on all ranks, and compare; mpirun (-x), docker (-e) and ssh pass on only the variables "
-      "they are given, and so does srun with --export=NAMES.",
-      "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts."};
+  finding.fix = SettingSteps();
   answer.findings.push_back(std::move(finding));
   return true;
 }
@@ -147,7 +152,8 @@ bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
     // Some settings are printed by rank 0 for all. What another rank prints, each prints for itself.
     const bool each = !with.ranks.empty() && with.ranks.front() != Rank{0};
     if (!failed && !each) continue;
-    Finding finding = ToldFinding(facts, "environment-differs", with, "the setting of this process");
+    Finding finding = ToldFinding(facts, "environment-differs", with, "the process that sets it");
+    finding.fix = SettingSteps();
     finding.confidence = Confidence::possible;
     if (!failed) {
       finding.status = Status::degraded;
@@ -160,7 +166,8 @@ bool JudgeAbsentSettings(const Case& facts, RuleAnswer& answer) {
                             ? " only"
                             : " but not on " + HolderWords(facts, *without)) +
                        ": NCCL settings must be the same on all ranks";
-    finding.evidence.push_back(CiteEvent(*without, "this process lists its settings, and this one is not among them"));
+    finding.evidence.push_back(CiteEvent(*without, HolderWords(facts, *without) + " lists its settings, and " +
+                                                       std::string(name) + " is not among them"));
     answer.findings.push_back(std::move(finding));
     return true;
   }
@@ -177,7 +184,7 @@ bool JudgeNetworks(const Case& facts, RuleAnswer& answer) {
   const bool in_setup =
       holders.contains("Socket") && !init.started.empty() && init.completed.empty() && !init.issued_any;
   if (!refused && (holders.empty() || !(JobFailed(facts) || in_setup))) return false;
-  Finding finding = DifferenceFinding(facts, holders, "the network");
+  Finding finding = DifferenceFinding(facts, holders, "the network", true);
   if (!refused && !JobFailed(facts)) {
     finding.severity = Severity::critical;
     finding.status = Status::undetermined;

@@ -83,8 +83,9 @@ void TellEndedThread(bool many, Finding& finding) {
   finding.status = Status::hang;
   finding.confidence = Confidence::likely;
   if (finding.headline.ends_with('.')) finding.headline.pop_back();
-  finding.headline += many ? "; that ended a thread of each, the processes went on without it, and the job hangs"
-                           : "; that ended a thread, the process went on without it, and the job hangs";
+  finding.headline +=
+      many ? "; that ended only one thread of each, the processes continued without it, and the job hangs"
+           : "; that ended only this thread, the process continued without it, and the job hangs";
   finding.fix.push_back(
       "An uncaught exception in a thread does not end the process: pass it on to the main thread (a future, a queue), "
       "or end the process in threading.excepthook, so that the job fails at once instead of hanging.");

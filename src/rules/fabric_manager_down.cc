@@ -33,9 +33,12 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
   });
   if (!told) return answer;
   const Event& lead = *told.events.front();
-  Finding finding = ToldFinding(facts, "fabric-manager-down", told, "the NVSwitch fabric is not ready");
-  const std::string who = " in " + TellerWords(told), unknown = HostUnknownWords(told);
   const auto& warning = lead.As<Warning>();
+  Finding finding = ToldFinding(facts, "fabric-manager-down", told,
+                                warning.id == "nvls-bind-failed" ? "the memory could not be bound"
+                                : warning.id == "mnnvl-unusable" ? "NVLink between hosts cannot be used"
+                                                                 : "the NVSwitch fabric is not ready");
+  const std::string who = " in " + TellerWords(told), unknown = HostUnknownWords(told);
   if (warning.id == "nvls-bind-failed") {
     // 1, invalid argument, has other reasons, too.
     finding.confidence = warning.number == 1 ? Confidence::possible : Confidence::likely;
@@ -58,25 +61,25 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
     finding.confidence = Confidence::likely;
     if (facts.analyses.end.kind != JobEnding::crashed && facts.analyses.end.kind != JobEnding::hung)
       finding.status = Status::degraded, finding.severity = Severity::warning;
-    finding.headline = "the fabric manager does not run: CUDA does not start on the GPUs of an NVSwitch machine" + unknown;
+    finding.headline =
+        "the fabric manager does not run: CUDA does not start on the GPUs of an NVSwitch machine" + unknown;
   } else if (const auto& told_state = lead.As<CudaRefusal>(); told_state.fabric != FabricFault::not_started) {
     const bool listed = told_state.fabric == FabricFault::bad_status;
     finding.confidence = Confidence::likely;
     if (facts.analyses.end.kind != JobEnding::crashed && facts.analyses.end.kind != JobEnding::hung)
       finding.status = Status::degraded, finding.severity = Severity::warning;
-    finding.headline =
-        (listed ? "the GPUs are not part of a working NVLink fabric: nvidia-smi -q shows the status '" +
-                      told_state.words + "'"
-                : std::string("the driver's state of the NVLink fabric is out of date: it and the fabric manager have "
-                              "lost each other")) +
-        unknown;
+    finding.headline = (listed ? "the GPUs are not part of a working NVLink fabric: nvidia-smi -q shows the status '" +
+                                     told_state.words + "'"
+                               : std::string("the driver's state of the NVLink fabric is out of date: it has lost "
+                                             "contact with the fabric manager")) +
+                       unknown;
     finding.fix = {
         "With no job on the host, restart the fabric manager (systemctl restart nvidia-fabricmanager) and reset the "
         "GPUs (nvidia-smi -r), or reboot; nvidia-smi -q | grep -A3 Fabric must then show Completed and Success.",
-        "Compare the versions of driver, fabric manager and, between hosts, nvidia-imex: an update of one alone leaves "
-        "this behind.",
-        listed ? "If the status comes back: drain the host and have its NVSwitches and NVLinks checked."
-               : "Until then NVLink SHARP can be left out: NCCL_NVLS_ENABLE=0, NVSHMEM_DISABLE_NVLS=1."};
+        "Compare the versions of driver, fabric manager and, between hosts, nvidia-imex: updating only one of them "
+        "causes this.",
+        listed ? "If the status returns: drain the host and have its NVSwitches and NVLinks checked."
+               : "Until then NVLink SHARP can be switched off: NCCL_NVLS_ENABLE=0, NVSHMEM_DISABLE_NVLS=1."};
   } else {
     finding.headline = "CUDA cannot start" + who +
                        " (error 802, system not yet initialized): the fabric manager is not running or does not match "

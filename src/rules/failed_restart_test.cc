@@ -83,8 +83,8 @@ TEST(EndedThread, AJobThatThenHangsHangsBecauseOfIt) {
     return JudgedCase(job).Only("application-exception");
   };
   EXPECT_EQ(judge(true, true).status, Status::hang);
-  EXPECT_NE(judge(true, true).headline.find("ended a thread"), std::string::npos);
-  EXPECT_EQ(judge(false, true).headline.find("ended a thread"), std::string::npos);
+  EXPECT_NE(judge(true, true).headline.find("ended only this thread"), std::string::npos);
+  EXPECT_EQ(judge(false, true).headline.find("ended only this thread"), std::string::npos);
   EXPECT_EQ(judge(true, false).status, Status::crash);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/fallback_findings.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "rules/topology_words.h"
 #include "rules/words.h"
 
@@ -25,13 +27,21 @@ Finding MpiFallbackFinding(const ToldEvents& told) {
   const std::string& what = told.events.front()->As<Warning>().object;
   finding.headline = "Open MPI cannot use the InfiniBand or RoCE network" +
                      (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
-                     (what.empty() ? "" : " (" + what + ")") + ", and goes on over another transport, most often TCP";
+                     (what.empty() ? "" : " (" + what + ")") + ", and continues over another transport, most often TCP";
   finding.evidence.push_back(CiteEvent(*told.events.front(), "Open MPI's own note"));
   finding.fix = {
       "If the host has no such adapter: nothing is wrong; --mca btl ^openib silences the note.",
       "If it has one: use an Open MPI with UCX (--mca pml ucx), and see that the adapter works there: ibv_devinfo; "
       "ucx_info -d.",
       "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
+  // The adapter is there then.
+  if (Contains(what, "Cannot allocate memory")) {
+    finding.fix.erase(finding.fix.begin());
+    std::reverse(finding.fix.begin(), finding.fix.end());
+    finding.fix.back() =
+        "Use an Open MPI with UCX (--mca pml ucx), and see that the adapter works there: ibv_devinfo; "
+        "ucx_info -d.";
+  }
   finding.explanation =
       "Open MPI looked for a network adapter, found none that it can use, and chose a slower way between the hosts.";
   return finding;

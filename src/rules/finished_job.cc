@@ -34,7 +34,7 @@ std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
              event.source.line > said.first->source.line;
     });
   };
-  if (any_behind(true)) words += "; Slurm cancelled a job step afterwards, which did not affect the program";
+  if (any_behind(true)) words += "; Slurm canceled a job step afterward, which did not affect the program";
   if (any_behind(false))
     words += "; connections that close after that line are harmless: rank 0, which runs the store, left first";
   if (const std::string_view harmless = HarmlessAtExit(facts.incident); !harmless.empty())

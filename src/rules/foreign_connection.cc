@@ -87,7 +87,7 @@ static RuleAnswer JudgeForeignConnection(const Case& facts) {
   finding.ranks.clear();  // whoever is called upon is not at fault
   finding.headline = http ? "an HTTP client" + (address.empty() ? "" : " at " + address) + " connected to a port of " +
                                 TellerWords(told) + (fatal ? " and broke the setup" : "") +
-                                ": a health check, a collector of metrics or a port scanner, not part of this job"
+                                ": a health check, a metrics collector or a port scanner, not part of this job"
                           : "something that is not part of this job connected" +
                                 (address.empty() ? "" : " from " + address) + " to a port of " + TellerWords(told) +
                                 (fatal ? " and broke the setup" : "") +
@@ -103,12 +103,12 @@ static RuleAnswer JudgeForeignConnection(const Case& facts) {
   } else {
     finding.severity = Severity::note;
     finding.status = Status::healthy;
-    finding.headline +=
-        " (" + std::to_string(times) + (times == 1 ? " time" : " times") + "); NCCL refused it and continued";
+    finding.headline += times == 1 ? "; NCCL refused it and continued"
+                                   : " (" + std::to_string(times) + " times); NCCL refused it and continued";
   }
   if (finding.severity != Severity::note && address.empty())
     answer.open.push_back(
-        {"Who connects to the port?",
+        {"What connects to the port?",
          "NCCL logs with NCCL_DEBUG=INFO (newer releases print the address), or ss -tnp and tcpdump on "
          "that host while the job starts"});
   answer.findings.push_back(std::move(finding));
@@ -124,7 +124,7 @@ const Rule kForeignConnectionRule = {
     "port scanner, a health check, or a process of another job that was given the same address. Newer releases "
     "recognize it by a magic number and refuse it; older ones read its first bytes as a message and fail.",
     "Ranks of one job that use different networks give 'wrong type 3 != 4': they do belong to the job. Ranks with "
-    "different NCCL versions or world sizes give plausible numbers; a stranger's are absurd.",
+    "different NCCL versions or world sizes give plausible numbers; those of a foreign process are absurd.",
     {"On that host: find what connects (ss -tnp, tcpdump), and exclude the cluster's network from scans.",
      "Look for a process of an earlier run that still tries to connect: end it, and use another MASTER_PORT.",
      "NCCL before 2.14 has no protection: update it."},

@@ -54,7 +54,8 @@ std::string NodeOf(const Incident& incident, const Event& lead) {
 std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
     return {"Reboot the node, or reset the GPU (nvidia-smi --gpu-reset); if that does not help, have it checked.",
-            "Compare the driver's version with that of a healthy node: one that does not fit the card or the kernel "
+            "Compare the driver's version with that of a healthy node: a version that does not match the card or the "
+            "kernel "
             "fails in the same way.",
             "Restart the job without that node."};
   if (lead.maker == GpuMaker::intel) return IntelSteps();
@@ -75,7 +76,8 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
     return {
         "Look at the device's log (ascend/log/debug/plog and device-*) and at npu-smi info for its state and for "
         "memory errors.",
-        "A timeout or an exception of a core is mostly of the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 shows "
+        "A timeout or an exception of a core usually comes from the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 "
+        "shows "
         "which; if different programs fail on the same device, drain the node."};
   if (MakerOfGpus(incident, lead) == GpuMaker::google) return TpuSteps();
   if (MakerOfGpus(incident, lead) == GpuMaker::amd)
@@ -91,8 +93,8 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
   for (const std::string_view link : {"NVLink", "nvlink"})
     if (words.find(link) != std::string::npos) return NvlinkSteps(NodeOf(incident, lead));
   if (const XidMeaning* lost = words.find("GPU is lost") != std::string::npos ? FindXid(79) : nullptr)
-    return {std::string(lost->advice), "nvidia-smi and dmesg -T | grep Xid on " + NodeOf(incident, lead) +
-                                           " name the GPU.",
+    return {std::string(lost->advice),
+            "nvidia-smi and dmesg -T | grep Xid on " + NodeOf(incident, lead) + " name the GPU.",
             "Restart the job without that node."};
   for (const std::string_view hardware : {"hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};

@@ -142,7 +142,7 @@ std::string MemoryRequestWords(const GpuMemoryUse& use) {
   if (use.tried < 0) return "";
   const size_t others = use.others.size();
   return ": it asked for " + Amount(use.tried) +
-         (use.free >= 0 ? " where " + (use.total > 0 ? PartOf(use.free, use.total) : Amount(use.free)) + " was free"
+         (use.free >= 0 ? " when " + (use.total > 0 ? PartOf(use.free, use.total) : Amount(use.free)) + " was free"
                         : "") +
          (use.own >= 0 ? ", and held " + Amount(use.own) + " itself" : "") +
          (use.allowed >= 0 ? " (it may use only " + Amount(use.allowed) + ")" : "") +
@@ -158,7 +158,7 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   if (use.HitsOwnLimit())
     steps.push_back(
         "Raise or remove the limit: the program, or a library it uses, calls "
-        "torch.cuda.set_per_process_memory_fraction. The GPU itself has room.");
+        "torch.cuda.set_per_process_memory_fraction. The GPU itself has free memory.");
   if (use.OthersFillIt()) {
     steps.push_back("Find out what " + HolderNames(use) + (use.others.size() == 1 ? " is" : " are") +
                     " (nvidia-smi, ps -fp " + std::to_string(use.others.front().pid) +

@@ -231,7 +231,7 @@ TEST(NodeUnavailable, APartitionWithoutANodeThatTakesJobs) {
   AddListed(incident, EventKind::node_state, ListedNodes{"g[1-2]", "gpu", "idle", 2, NodeCondition::takes_jobs});
   const Finding finding = JudgedCase(std::move(incident)).Only("node-unavailable");
   EXPECT_EQ(finding.status, Status::degraded);
-  EXPECT_TRUE(Mentions(finding.headline, "artition cpu has no node that takes jobs")) << finding.headline;
+  EXPECT_TRUE(Mentions(finding.headline, "artition cpu has no node that accepts jobs")) << finding.headline;
   EXPECT_TRUE(Mentions(finding.headline, "1 node (b7)")) << finding.headline;
 }
 

@@ -153,7 +153,7 @@ void TellLauncher(const Rendezvous& told, Finding& finding) {
 
 // torchrun's agents meet before any rank is started; the timeout of init_process_group is another one.
 void TellNodes(Finding& finding) {
-  finding.headline = "torchrun's rendezvous timed out: fewer nodes joined than --nnodes asks for";
+  finding.headline = "the torchrun rendezvous timed out: fewer nodes joined than --nnodes asks for";
   finding.fix = {"See that torchrun runs on every node, with the same --nnodes, --rdzv-id and --rdzv-endpoint.",
                  "From every node: nc -zv to the host and port of --rdzv-endpoint; open the port in the firewall.",
                  "If nodes only start late: --rdzv-conf join_timeout=SECONDS (600 by default)."};
@@ -291,8 +291,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   if (told)
     finding.evidence.push_back(CiteEvent(*told, by_launcher              ? "the launcher could not start the ranks"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
-                                                : rendezvous.waiting ? "a wait reached its limit, and is tried again"
-                                                : !rendezvous.key.empty()    ? "the wait for this key reached its limit"
+                                                : rendezvous.waiting     ? "a wait timed out and is retried"
+                                                : !rendezvous.key.empty()    ? "the wait for this key timed out"
                                                 : !rendezvous.target.empty() ? "the wait for this task timed out"
                                                                              : "the rendezvous gave up waiting"));
   if (!told && init.no_store)
@@ -351,7 +351,7 @@ static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
     finding.affected_ranks = std::move(came);
     finding.evidence.push_back(
         {outline.joining.back().source, outline.joining.back().text, "the last rank that says that it joins"});
-    finding.evidence.push_back(CiteEvent(*told, "that the job hangs is said in the text around the log"));
+    finding.evidence.push_back(CiteEvent(*told, "the text around the log says that the job hangs"));
     finding.fix = {
         "Check that the launcher starts as many processes as the program expects: with Slurm --ntasks-per-node must be "
         "the number of GPUs per node, with srun before the program; ps shows what runs.",
@@ -380,7 +380,7 @@ const Rule kInitRankMissingRule = {
     "A rank never joined",
     "the output of the ranks (rendezvous errors), NCCL logs (Init START without COMPLETE), stacks",
     "All ranks set up communication together. One rank never reached init_process_group, so all others wait. NCCL "
-    "itself never reports who is missing and never gives up; PyTorch's store gives up after its timeout.",
+    "itself never reports which rank is missing and never gives up; PyTorch's store gives up after its timeout.",
     "A rank that joined and failed logs an error: a missing interface, an unreachable address, a disagreement. Those "
     "have causes of their own.",
     {"See what the missing rank does instead: its stack and output (imports, data preparation, a failed node).",

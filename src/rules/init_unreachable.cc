@@ -160,7 +160,7 @@ static std::string FailureWords(ConnectProblem problem, int64_t limit_ms) {
     case ConnectProblem::no_route: return "the network of that host is unreachable from here";
     case ConnectProblem::no_name: return "the name does not resolve to an address";
     case ConnectProblem::aborted:
-      return "its own host aborted the attempt (ECONNABORTED), as after one that got no answer";
+      return "its own host aborted the attempt (ECONNABORTED), as happens after an attempt that got no answer";
     case ConnectProblem::no_own_address: return "its own host has no address or port to connect from (EADDRNOTAVAIL)";
     case ConnectProblem::no_transport: return "Open MPI finds no transport that both processes can use";
     case ConnectProblem::not_told: break;
@@ -214,7 +214,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     if (evidence.size() >= 3 || repeats || same) continue;
     evidence.push_back(CiteEvent(event, SubjectWords(SubjectOf(facts.incident, event)) + " cannot reach its peer"));
     if (const auto& told = event.As<StoreUnreachable>(); told.try_line > 0 && evidence.size() < 3)
-      evidence.push_back({SourceRef{event.source.file, told.try_line, 0}, told.last_try, "what its last try ran into"});
+      evidence.push_back(
+          {SourceRef{event.source.file, told.try_line, 0}, told.last_try, "the error of its last attempt"});
   }
   if (evidence.empty()) return answer;
   AddRefusedRanks(facts, events, complaining, evidence);
@@ -234,10 +235,10 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                        return event->As<StoreUnreachable>().by_agent;
                      });
   const std::string who = !complaining.empty() ? RankWords(complaining)
-                          : agent              ? std::string("an agent of torchrun")
+                          : agent              ? std::string("a torchrun agent")
                                                : SubjectWords(SubjectsOf(facts.incident, events));
   if (agent)
-    for (EvidenceItem& item : finding.evidence) item.says = "an agent of torchrun cannot reach the rendezvous store";
+    for (EvidenceItem& item : finding.evidence) item.says = "a torchrun agent cannot reach the rendezvous store";
   std::string address;
   for (const Event* event : events) {
     const std::string_view told = TargetOf(*event);
@@ -268,7 +269,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool special = IsLoopback(address) || IsWildcard(address);
   // torchrun's exception tells that the connection failed, and neither where nor why.
   if (problem == ConnectProblem::not_told && of_store && address.empty() && limit_ms <= 0)
-    finding.headline = who + " could not connect to the store of the rendezvous; these lines do not say why";
+    finding.headline = who + " could not connect to the rendezvous store; these lines do not say why";
   if (refused)
     finding.fix = RefusedAdvice(of_store, events.front()->library);
   else if (of_store)

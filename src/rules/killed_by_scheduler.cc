@@ -96,7 +96,7 @@ std::string KillWords(const Incident& incident, const Event& kill) {
              (kill.As<OutsideEnd>().use.empty() ? ""
                                                 : " (a container of the pod used " + kill.As<OutsideEnd>().use + ")");
     case SchedulerKill::reclaimed:
-      return "the cloud provider took back a machine of the job (spot, preemptible, or a node shutdown)";
+      return "the cloud provider reclaimed a machine of the job (spot, preemptible, or a node shutdown)";
     case SchedulerKill::cancelled:
       return KillerOf(kill) == "step"
                  ? "Slurm ended the step: it was canceled, or one of its tasks had failed"
@@ -104,8 +104,12 @@ std::string KillWords(const Incident& incident, const Event& kill) {
                        ", or an administrator)";
     case SchedulerKill::unkillable:
       return "Slurm could not end the step" + (KillerOf(kill).empty() ? std::string() : " on " + KillerOf(kill)) +
-             ": its processes did not react to SIGKILL, so they are blocked inside the kernel";
-    case SchedulerKill::limit: return KillerOf(kill) + " ended the job at its limit of " + kill.As<OutsideEnd>().use;
+             ": its processes did not react to SIGKILL, so they are blocked in the kernel";
+    case SchedulerKill::limit: {
+      const std::string& what = kill.As<OutsideEnd>().use;  // "threads", "memory"
+      const bool counted = what.size() > 1 && what.ends_with('s');
+      return KillerOf(kill) + " ended the job at its " + (counted ? what.substr(0, what.size() - 1) : what) + " limit";
+    }
     case SchedulerKill::signal: break;
   }
   if (KillerOf(kill) == "SIGHUP")
@@ -164,8 +168,8 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
       break;
     case SchedulerKill::reclaimed:
       return {"Start again on another machine.",
-              "Use machines that are not taken back, or save a checkpoint when the notice comes: it comes some 30 s to "
-              "2 min before the end."};
+              "Use machines that are not reclaimed, or save a checkpoint when the notice arrives, 30 s to 2 min before "
+              "the end."};
     default: break;
   }
   return {};
@@ -184,13 +188,13 @@ bool AddWhatWasSaved(const Case& facts, const Event& kill, const ToldEvents& tol
   if (!saved) saved = SavedBefore(facts.incident, kill.source);
   if (!saved) return false;
   if (own && since)
-    finding.headline = saved->words + " was saved, and the program ended by itself when it was asked to stop (" +
+    finding.headline = saved->words + " was saved, and the program exited on its own after it was asked to stop (" +
                        (KillerOf(*own).empty() ? "by a signal" : KillerOf(*own)) + ")";
   else
     finding.headline += "; " + saved->words + (since ? " was saved after that" : " had been saved");
   finding.evidence.push_back({saved->source, "", "what was saved last"});
   if (finding.fix.empty())
-    finding.fix = {"The scheduler's record tells who ended it (" +
+    finding.fix = {"The scheduler's record shows who ended it (" +
                    std::string(WordsOfScheduler(facts.incident, kill).record) + ")."};
   finding.fix.insert(finding.fix.begin(), "Continue from " + saved->words + ".");
   return own && since;
@@ -204,11 +208,11 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
       const std::string who = RankWords({Rank{line.rank}});
       finding.headline += "; the last line of " + who + " says that it waits";
       finding.evidence.push_back({line.source, line.text, "the last line of " + who});
-      finding.fix.insert(finding.fix.begin(),
-                         line.lock_file.empty() ? "See what " + who + " waited for: its last line says it."
-                                                : "See who holds " + line.lock_file +
-                                                      " (fuser, lsof): if no process does, it was left by " +
-                                                      "an earlier run, and " + who + " waited for nothing. Delete it.");
+      finding.fix.insert(finding.fix.begin(), line.lock_file.empty()
+                                                  ? "See what " + who + " waited for: its last line says so."
+                                                  : "See which process holds " + line.lock_file +
+                                                        " (fuser, lsof): if none does, an earlier run left it, " + who +
+                                                        " waited for nothing, and you can delete it.");
       return;
     }
 }
@@ -218,7 +222,8 @@ void AddLastProgress(const Case& facts, const Event& kill, Finding& finding) {
   const Event* last = ProgressShortlyBefore(facts, kill);
   if (!last) return;
   const int64_t step = last->As<Progress>().step;
-  const std::string age = std::to_string((kill.wall_ns - last->wall_ns) / 1'000'000'000);
+  const int64_t seconds = (kill.wall_ns - last->wall_ns) / 1'000'000'000;
+  const std::string age = seconds < 1 ? "less than 1" : std::to_string(seconds);
   finding.headline += "; its last progress line" + (step >= 0 ? " (step " + std::to_string(step) + ")" : "") + " is " +
                       age + " s older, so it was most likely still running";
   finding.evidence.push_back(CiteEvent(*last, "the last progress line"));
@@ -255,7 +260,7 @@ void AddWhereInterrupted(const Case& facts, const Event& kill, Finding& finding)
   const std::vector<Rank> others(waiting.begin(), waiting.end());
   finding.headline += "; at that moment " + who + " was in " + place + ", while " + RankWords(others) + " had #" +
                       std::to_string(number) + " under way";
-  finding.evidence.push_back(CiteEvent(*odd, "where the interrupt met " + who));
+  finding.evidence.push_back(CiteEvent(*odd, "where " + who + " was when the job was interrupted"));
   finding.fix.insert(finding.fix.begin(), "If the job had stopped before Ctrl-C: look at " + place + " on " + who +
                                               " first, since the others waited for it. What does it wait for there?");
 }
@@ -336,9 +341,9 @@ const Rule kKilledBySchedulerRule = {
     "killed-by-scheduler",
     "The job was ended from outside",
     "the output of Slurm, PBS, LSF, Kubernetes or the cloud, or torchrun's own lines about signals",
-    "The job did not fail: it was ended. A time limit, a preemption, an eviction, a spot machine that was taken back, "
-    "a "
-    "cancellation, a terminal that was closed. Lost connections, SIGTERM and SIGKILL in the ranks' output follow from "
+    "The job did not fail: it was ended by a time limit, a preemption, an eviction, the reclaiming of a spot machine, "
+    "a cancellation, or the closing of a terminal. Lost connections, SIGTERM and SIGKILL in the ranks' output follow "
+    "from "
     "it.",
     "A job that hangs is also ended by its time limit: then the hang is the cause. Slurm also cancels a step when "
     "one of its tasks has failed, and torchrun sends SIGTERM to the workers that are left: a failure before that is "

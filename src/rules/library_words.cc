@@ -13,7 +13,7 @@ std::string_view LibraryName(Library library) {
     case Library::tensorflow: return "TensorFlow";
     case Library::paddle: return "Paddle";
     case Library::mpi: return "MPI";
-    case Library::neuron: return "Neuron's collectives";
+    case Library::neuron: return "the Neuron runtime";
     case Library::nvshmem: return "NVSHMEM";
     case Library::other: return "the collective library";
     case Library::server:
@@ -30,9 +30,9 @@ std::string_view LibraryName(const Incident& incident, const Event& event) {
 std::string_view SetupName(Library library) {
   switch (library) {
     case Library::jax: return "the barrier of the coordination service";
-    case Library::tensorflow: return "a collective of TensorFlow";
-    case Library::neuron: return "the setup of Neuron's collectives";
-    case Library::hccl: return "the setup of HCCL's communicator";
+    case Library::tensorflow: return "a TensorFlow collective";
+    case Library::neuron: return "the setup of the Neuron collectives";
+    case Library::hccl: return "the setup of the HCCL communicator";
     default: return "process-group setup";
   }
 }
@@ -72,13 +72,29 @@ std::vector<std::string> MissingRankSteps(Library library) {
   }
 }
 
+// "1. Check the processes.2. If this is reported for all NPUs, check the limit. If so, adjust the ." Ascend numbers its
+// steps without blanks between them, and leaves names out.
+static std::string AscendAdvice(std::string cure) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (size_t i = 1; i + 2 < cure.size(); ++i)
+    if (cure[i] == '.' && is_digit(cure[i + 1]) && cure[i + 2] == '.' && !is_digit(cure[i - 1]))
+      cure.insert(i + 1, " ");
+  if (cure.find(" 2. ") == std::string::npos && cure.starts_with("1. ")) cure.erase(0, 3);
+  while (cure.ends_with(" .")) {
+    const size_t end = cure.rfind(". ", cure.size() - 3);
+    cure.resize(end == std::string::npos ? 0 : end + 1);
+  }
+  return cure.empty() || cure.ends_with('.') ? cure : cure + ".";
+}
+
 std::vector<std::string> LibraryErrorSteps(const Event& error) {
   const std::string& cure = error.As<NcclError>().cure;
   switch (error.library) {
     case Library::hccl: {
       std::vector<std::string> steps = {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
                                         "Look at the output of the peers for an earlier error."};
-      if (!cure.empty()) steps.insert(steps.begin(), "Ascend's own advice: " + cure + (cure.ends_with('.') ? "" : "."));
+      if (const std::string advice = AscendAdvice(cure); !advice.empty())
+        steps.insert(steps.begin(), "Ascend's own advice: " + advice);
       return steps;
     }
     case Library::oneccl:
@@ -90,7 +106,7 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
       return {
           "Read the lines of this process above the error (NEURON_RT_LOG_LEVEL=INFO shows more): the first ERROR line "
           "names the call that failed.",
-          "See that runtime, driver and compiler fit each other and are the same on all hosts (neuron-ls, dpkg -l | "
+          "See that runtime, driver and compiler match each other and are the same on all hosts (neuron-ls, dpkg -l | "
           "grep neuron).",
           "Look at the devices: neuron-top, and the kernel log (dmesg -T | grep -i neuron)."};
     case Library::nvshmem:
@@ -106,7 +122,7 @@ std::vector<std::string> LibraryHangSteps(const Event& told) {
   if (told.library == Library::nvshmem)
     return {
         "See whether every rank of the job calls dispatch and combine the same number of times, including ranks that "
-        "have no tokens: a rank that leaves out the call, or has ended, keeps the others waiting.",
+        "have no tokens: a rank that skips the call, or has ended, keeps the others waiting.",
         "If all call it: check the path between the hosts alone, with the test of the library (DeepEP's "
         "test_internode.py, NVSHMEM's perftest) and with ib_write_bw between the adapters that are used.",
         "NVSHMEM_DEBUG=INFO shows the adapters; on RoCE compare NVSHMEM_IB_GID_INDEX and NVSHMEM_IB_TRAFFIC_CLASS with "
@@ -119,14 +135,15 @@ std::vector<std::string> LibraryHangSteps(const Event& told) {
                         "rank that reports no timeout: the others wait for it."
                       : "Read the plog of " + awaited +
                             " first (ascend/log/debug/plog), then those of the other ranks, for the earliest error.",
-      told.Means(Meaning::setup_failed)
-          ? "Check the link itself: hccn_tool -i DEVICE -link -g and -ip -g on both hosts, hccn_tool -i DEVICE -ping -g "
-            "address ADDRESS, and -tls -g, which must be the same everywhere."
-          : "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process "
-            "is.",
-      told.Means(Meaning::setup_failed)
-          ? "If some ranks only arrive late (loading, compiling): raise HCCL_CONNECT_TIMEOUT on all ranks, the limit of "
-            "this wait."
+      told.Means(Meaning::setup_failed) ? "Check the link itself: hccn_tool -i DEVICE -link -g and -ip -g on both "
+                                          "hosts, hccn_tool -i DEVICE -ping -g "
+                                          "address ADDRESS, and -tls -g, which must be the same everywhere."
+                                        : "While it hangs: npu-smi info shows which devices still work; py-spy dump "
+                                          "--pid PID shows where each process "
+                                          "is.",
+      told.Means(Meaning::setup_failed) ? "If some ranks only arrive late (loading, compiling): raise "
+                                          "HCCL_CONNECT_TIMEOUT on all ranks, the limit of "
+                                          "this wait."
       : told.op == OpKind::unknown && !told.peer.known()
           ? "If the ranks were merely slow: raise ACL_DEVICE_SYNC_TIMEOUT (device synchronization) and "
             "HCCL_EXEC_TIMEOUT "

@@ -7,6 +7,8 @@
 
 namespace tacet {
 
+extern const Rule kLinkErrorsRule;
+
 // The counters run since somebody cleared them: whether they rise now a second reading shows.
 static RuleAnswer JudgeLinkErrors(const Case& facts) {
   RuleAnswer answer;
@@ -29,12 +31,20 @@ static RuleAnswer JudgeLinkErrors(const Case& facts) {
           "clears them.",
           "dmesg -T | grep -iE 'xid|sxid' on that host: Xid 74 or 144 to 150 name the link that failed.",
           "If they rise: drain the host, reset its GPUs together, and have the GPU and the baseboard checked."};
+    if (port.device.starts_with("LID ")) {
+      const std::string lid = port.device.substr(4);
+      finding.fix = {"Clear the counters and read them again under load: perfquery -R " + lid + " " +
+                         std::to_string(port.port) + ", then perfquery " + lid + " " + std::to_string(port.port) +
+                         " after some minutes. Only counters that rise matter.",
+                     std::string(kLinkErrorsRule.fix[1]),
+                     "Take the node out of service as long as the link keeps going down; smpquery nodedesc " + lid +
+                         " names the node or the switch of this LID."};
+    }
     answer.findings.push_back(std::move(finding));
   }
   return answer;
 }
 
-extern const Rule kLinkErrorsRule;
 const Rule kLinkErrorsRule = {
     "link-errors",
     "A network link counts errors",

@@ -96,10 +96,11 @@ std::string UnlikeLoadWords(const Incident& incident) {
   if (busy.empty() || idle.empty() || gpus > kMostNamed) return "";
   std::string words = GpuNumbers(busy) + (busy.size() == 1 ? " is" : " are") + " busy, " + GpuNumbers(idle) +
                       (idle.size() == 1 ? " is" : " are") + " idle";
-  if (used.size() == idle.size()) return words + (used.size() == 1 ? ", with" : ", all with") + " memory of a process";
+  if (used.size() == idle.size())
+    return words + (used.size() == 1 ? ", with" : ", all with") + " memory that a process uses";
   if (used.empty()) return words + ", without a process";
-  return words + "; of the idle ones " + GpuNumbers(used) + (used.size() == 1 ? " holds" : " hold") +
-         " memory of a process";
+  return words + "; of the idle ones, " + GpuNumbers(used) + (used.size() == 1 ? " holds" : " hold") +
+         " memory that a process uses";
 }
 
 std::string LoadWords(const Incident& incident) {
@@ -186,7 +187,7 @@ std::string ListingWords(const Incident& incident, const Diagnosis& diagnosis) {
                        [&](const Event& event) { return event.kind == kind; });
   };
   if (has(EventKind::space_use)) add("no file system listed is full");
-  if (has(EventKind::node_state)) add("all nodes listed take jobs");
+  if (has(EventKind::node_state)) add("all nodes listed accept jobs");
   if (words.empty()) return "";
   return odd.words.empty() ? words : words + "; whether the job makes progress is not shown";
 }

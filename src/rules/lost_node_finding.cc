@@ -51,11 +51,15 @@ void JudgeLostNodes(const Case& facts, RuleAnswer& answer) {
   finding.confidence = lost.ranks.empty() ? Confidence::likely : Confidence::certain;
   const std::string with =
       lost.ranks.empty() ? "" : ", and " + RankWords(lost.ranks) + " with " + (several ? "them" : "it");
-  finding.headline = lost.by_heartbeat ? "Ray counts " + nodes + " as dead: no heartbeats came from " +
+  finding.headline = lost.by_heartbeat ? "Ray counts " + nodes + " as dead: it received no heartbeats from " +
                                              (several ? "them" : "it") + with
                                        : nodes + " failed" + with;
   finding.ranks = std::move(lost.ranks);
-  finding.evidence.push_back(CiteEvent(*lost.events.front(), "reported by the scheduler or the launcher"));
+  // The line that names it, before one that only says that some node failed.
+  const auto named = std::find_if(lost.events.begin(), lost.events.end(),
+                                  [](const Event* event) { return !event->As<NodeFailure>().node.empty(); });
+  finding.evidence.push_back(CiteEvent(named == lost.events.end() ? *lost.events.front() : **named,
+                                       "reported by the scheduler or the launcher"));
   const std::string its = several ? "their" : "its";
   if (lost.by_heartbeat)
     finding.fix = {"See whether " + std::string(several ? "the nodes are" : "the node is") +

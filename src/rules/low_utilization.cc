@@ -22,12 +22,13 @@ RuleAnswer JudgeLowUtilization(const Case& facts) {
   finding.status = Status::slow;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::possible;
-  finding.headline = "The job runs, but uses " + PercentFigure(found->lowest->percent) + " to " +
-                     PercentFigure(found->highest->percent) + " of what the GPUs can compute (" +
-                     std::to_string(found->lines) + " lines)";
+  const std::string low = PercentFigure(found->lowest->percent), high = PercentFigure(found->highest->percent);
+  finding.headline = "The job runs, but uses " + (low == high ? low : low + " to " + high) +
+                     " of what the GPUs can compute (" + std::to_string(found->lines) +
+                     (found->lines == 1 ? " line)" : " lines)");
   finding.evidence.push_back(
-      {found->highest->source, PercentFigure(found->highest->percent), "the highest utilization in the text"});
-  finding.evidence.push_back({found->lowest->source, PercentFigure(found->lowest->percent), "the lowest"});
+      {found->highest->source, high, low == high ? "the utilization" : "the highest utilization in the text"});
+  if (low != high) finding.evidence.push_back({found->lowest->source, low, "the lowest"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What takes the time?",
                          "traces of some steps from two or more ranks (tacet run --profile-steps 100-110), and the "
@@ -50,7 +51,8 @@ const Rule kLowUtilizationRule = {
     "program that counts too few FLOPs (a wrong peak, LoRA, a mixture of experts) prints too little as well.",
     {"Give a rank more work per step: a larger batch, packed sequences, fewer ranks or less parallelism per model; see "
      "whether the figure rises in proportion.",
-     "Look where the time goes: traces of a few steps (tacet profile) show computation, communication and idle time.",
+     "Find out where the time goes: traces of a few steps (tacet profile) show computation, communication and idle "
+     "time.",
      "Measure the network by itself with nccl-tests, and compare with one node: if one node is far better, the path "
      "between nodes is what is slow."},
     {"Note the utilization of a known good run per model and number of nodes, and compare."},

@@ -23,7 +23,7 @@ std::string StoodWords(const Incident& incident, const SourceRef& line);
 // What to do about a job that hangs when its work is done.
 std::vector<std::string> StepsAfterTheWork(bool gone);
 
-// The one rank that all others waited for until their time was up, and that went on working meanwhile: by a line of its
+// The one rank that all others waited for until they timed out, and that went on working meanwhile: by a line of its
 // own it is further than before, behind the first timeout of the same output. A checkpoint that is saved there can only
 // be its own: the others wait.
 struct RankAtWork {

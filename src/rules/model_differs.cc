@@ -56,12 +56,14 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
   finding.status = Status::corrupt;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::certain;
-  if (drift->which()) finding.ranks = {rank};
-  else finding.confidence = Confidence::likely;
+  if (drift->which())
+    finding.ranks = {rank};
+  else
+    finding.confidence = Confidence::likely;
   finding.headline = "the parameters of " + RankWords({rank}) + " differ from those of the other " +
- (drift->which() ? std::to_string(drift->ranks - 1) + " ranks" : "rank") + " since " +
-                     drift->odd->at + ", by the norms or checksums that the job prints (" + drift->odd->value + " against " +
-                     drift->usual->value + "); at " + drift->agreed->at + " all were equal";
+                     (drift->which() ? std::to_string(drift->ranks - 1) + " ranks" : "rank") + " since " +
+                     drift->odd->at + ", by the norms or checksums that the job prints (" + drift->odd->value +
+                     " against " + drift->usual->value + "); at " + drift->agreed->at + " all were equal";
   finding.evidence.push_back({drift->odd->source, "", "the first value that differs"});
   finding.evidence.push_back({drift->usual->source, "", "that of the others at the same step"});
   finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
@@ -70,7 +72,7 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
           drift->odd->at +
           ": an average of weights that is swapped in and not back, a checkpoint that one rank loads, "
           "an update that one rank skips or makes twice, a module outside of DDP.",
-      "Discard what was trained since then, and go on from a checkpoint of a rank that agreed with the others.",
+      "Discard what was trained since then, and continue from a checkpoint of a rank that agreed with the others.",
       "If the program does nothing of that kind: test that GPU (dcgmi diag -r 3; nvidia-smi -q -d ECC)."};
   answer.findings.push_back(std::move(finding));
 }
@@ -140,8 +142,8 @@ const Rule kModelDiffersRule = {
     "the ranks' output: the check that DDP and FSDP make when they wrap the model, or checksums of the parameters that "
     "the program prints for each rank",
     "DDP compares the number and shapes of all parameters before it starts, and they differ between ranks: the "
-    "configuration, the vocabulary, the checkpoint or a branch on the rank differs. Or parameters that were equal part "
-    "later, when one rank changes its own: DDP does not compare them again.",
+    "configuration, the vocabulary, the checkpoint or a branch on the rank differs. Or parameters that were equal at "
+    "the start diverge later, when one rank changes its own: DDP does not compare them again.",
     "A parameter that exists but gets no gradient is a cause of its own (ddp-unused-parameters). Shapes that differ "
     "only in "
     "a collective are "

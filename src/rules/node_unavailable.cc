@@ -83,7 +83,7 @@ Finding PrologFinding(const NodeList& list) {
   return finding;
 }
 
-// "partition cpu has no node that takes jobs"
+// "partition cpu has no node that accepts jobs"
 std::string EmptyPartitions(const NodeList& list) {
   std::vector<std::string> empty;
   for (const auto& [name, count] : list.usable)
@@ -93,7 +93,7 @@ std::string EmptyPartitions(const NodeList& list) {
   for (size_t i = 0; i < std::min<size_t>(empty.size(), 4); ++i)
     names += (i == 0 ? "" : i + 1 == empty.size() ? " and " : ", ") + empty[i];
   return (empty.size() == 1 ? "partition " : "partitions ") + names +
-         (empty.size() == 1 ? " has no node that takes jobs" : " have no node that takes jobs");
+         (empty.size() == 1 ? " has no node that accepts jobs" : " have no node that accepts jobs");
 }
 
 Finding ListFinding(const NodeList& list) {
@@ -116,7 +116,7 @@ Finding ListFinding(const NodeList& list) {
   };
   add(list.silent, "out of service and do not answer", true);
   add(list.failed, "down", true);
-  add(list.draining, "draining or drained: running jobs finish, no new ones start", Sum(list.draining) <= 4);
+  add(list.draining, "draining or drained", Sum(list.draining) <= 4);
   add(list.maintained, "in maintenance or off", false);
   finding.headline = words;
   if (!list.silent.empty() || !list.failed.empty())
@@ -125,8 +125,10 @@ Finding ListFinding(const NodeList& list) {
         "scontrol show node NODE the state.");
   if (!list.draining.empty())
     finding.fix.push_back(
-        "Administrators drain nodes before maintenance (@ behind the state: a reboot follows), and Slurm itself does "
-        "after a failed prolog or health check: wait until the nodes are back, or use another partition.");
+        "Administrators drain nodes before maintenance (@ after the state: a reboot is pending), and Slurm itself does "
+        "after a failed prolog or health check, or where a node has less than slurm.conf says (Low RealMemory; slurmd "
+        "-C "
+        "shows what it has): wait until the nodes are back, or use another partition.");
   return finding;
 }
 
@@ -144,7 +146,7 @@ static RuleAnswer JudgeNodeUnavailable(const Case& facts) {
 extern const Rule kNodeUnavailableRule;
 const Rule kNodeUnavailableRule = {
     "node-unavailable",
-    "Nodes of the cluster do not take jobs",
+    "Nodes of the cluster do not accept jobs",
     "sinfo, sinfo -R, and lines of salloc or srun about a failed prolog",
     "The scheduler cannot use nodes that the job needs: they are down, do not answer, are drained, or their prolog "
     "failed. No process of the job runs there, and nothing in the job itself can change it.",

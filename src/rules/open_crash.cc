@@ -82,7 +82,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
     diagnosis.status = Status::undetermined;
     diagnosis.confidence = Confidence::possible;
     diagnosis.headline =
-        "when it shut down, an agent of torchrun could not reach the rendezvous store: the agent that hosts it "
+        "when it shut down, a torchrun agent could not reach the rendezvous store: the agent that hosts it "
         "(usually on node 0) had ended. That is harmless if the job had finished; these lines do not show whether it "
         "had";
     diagnosis.open.push_back({"Did the job finish?",
@@ -154,8 +154,8 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   if (told && told->kind == EventKind::nccl_warning && !nccl_tells) {
     diagnosis.open.push_back(
         {"Why does the driver refuse NCCL's call?",
-         "the driver's version (nvidia-smi) beside the CUDA version that NCCL prints; NCCL's log from the start "
-         "(NCCL_DEBUG=INFO); whether NCCL_CUMEM_ENABLE=0 or NCCL_P2P_DISABLE=1 make a difference"});
+         "the driver's version (nvidia-smi) and the CUDA version that NCCL prints; NCCL's log from the start "
+         "(NCCL_DEBUG=INFO); whether NCCL_CUMEM_ENABLE=0 or NCCL_P2P_DISABLE=1 makes a difference"});
     return nullptr;
   }
   if (told && !told->As<Raised>().refusal.empty()) return nullptr;

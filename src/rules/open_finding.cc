@@ -48,7 +48,7 @@ std::string OpenProof(const Case& facts, const Event& told) {
                                                               : "the process lost a peer";
     case EventKind::xla_wait: return XlaProof(told);
     case EventKind::told_hang: return "said in the text around the log";
-    case EventKind::store_wait_timeout: return "a wait in the store reached its limit";
+    case EventKind::store_wait_timeout: return "a wait in the store timed out";
     case EventKind::process_killed: return IsEndOfRun(told) ? "how the run ended" : "the launcher ended the process";
     case EventKind::process_exited:
       if (NeverStarted(told)) return "what could not be started";
@@ -56,7 +56,7 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
     case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + "'s error message";
-    default: return IsSignOfHang(told) ? "a wait reached its limit" : "the earliest error in these files";
+    default: return IsSignOfHang(told) ? "a wait timed out" : "the earliest error in these files";
   }
 }
 
@@ -211,16 +211,15 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                     ", take the stack of every rank (py-spy dump --pid PID): it shows from where each of them called "
                     "the collective that it waits in.");
   else
-    steps.push_back(
-        std::string(gone ? "When it hangs again" : "While the job hangs") +
-        (HasAllStacks(facts)
-             ? ", take the stacks of all ranks twice, some seconds apart (" + StackCommand(facts.incident) +
-                   "): the stacks read so far do not settle it."
-             : ", take the stack of every " +
-                   std::string(census && !census.outside.empty() ? "member of that group" : "rank") + " (" +
-                   StackCommand(facts.incident) +
-                   "): the rank whose main thread is not in communication is the one that the "
-                   "others wait for."));
+    steps.push_back(std::string(gone ? "When it hangs again" : "While the job hangs") +
+                    (HasAllStacks(facts)
+                         ? ", take the stacks of all ranks twice, some seconds apart (" + StackCommand(facts.incident) +
+                               "): the stacks read so far do not settle it."
+                         : ", take the stack of every " +
+                               std::string(census && !census.outside.empty() ? "member of that group" : "rank") + " (" +
+                               StackCommand(facts.incident) +
+                               "): the rank whose main thread is not in communication is the one that the "
+                               "others wait for."));
   const std::string restart =
       "estart it under `tacet run`, or capture what is listed below, then run the diagnosis on the result.";
   // Of a job that is gone no stack can be taken.
@@ -336,8 +335,9 @@ void AddOpenFinding(const Case& facts, const Event* told, Diagnosis& diagnosis, 
         "If " + who + " only waited like the others: look at dmesg -T of its host for a kill."};
   }
   if (before)
-    finding.fix = {"Read the lines around the first cited one: the program says there why it stops.",
-                   "Search for its words in the program's source: whoever wrote the message knows the condition."};
+    finding.fix = {
+        "Read the lines around the first cited one: the program says there why it stops.",
+        "Search for its words in the program's source: the code that prints the message shows the condition."};
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }
 

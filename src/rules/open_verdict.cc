@@ -40,7 +40,7 @@ namespace {
 
 // "the other 31 ranks", "all 4 ranks"; without a number where the size of the job is only what was seen of it.
 std::string OtherRanks(const Case& facts, int have, int world) {
-  if (facts.incident.world_told && have == 0 && world == 2) return "both ranks";
+  if (facts.incident.world_told && have == 0 && world <= 2) return world == 2 ? "both ranks" : "the rank";
   const std::string number = facts.incident.world_told && world - have > 1 ? std::to_string(world - have) + " " : "";
   return (have == 0 ? "all " : "the other ") + number +
          (facts.incident.world_told && world - have == 1 ? "rank" : "ranks");
@@ -218,8 +218,8 @@ bool HasWordsOfAJob(const Incident& incident) {
 
 bool HoldsKernelLogsOnly(const Incident& incident) {
   const auto& files = incident.files;
-  return !files.empty() && std::all_of(files.begin(), files.end(),
-                                       [](const InputFile& file) { return file.format == "kernel_log"; });
+  return !files.empty() &&
+         std::all_of(files.begin(), files.end(), [](const InputFile& file) { return file.format == "kernel_log"; });
 }
 
 // What a kernel log tells by what is not in it.

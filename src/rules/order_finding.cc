@@ -108,17 +108,24 @@ Finding FromDivergence(const Case& facts, const Divergence& divergence) {
   Finding finding;
   finding.ranks = divergence.odd;
   finding.affected_ranks = divergence.usual;
-  finding.group = divergence.odd_call->group;
+  finding.group = call.group;
   finding.operation = RefOf(call);
+  // Ranks that run the same code are members of groups of their own: what one of them left out has another's number.
+  const std::string label = facts.incident.groups[static_cast<uint32_t>(call.group)].Label();
+  const bool of_peer = call.group != divergence.odd_call->group && skipped;
   const std::string their = divergence.odd.size() == 1 ? "its" : "their";
   const std::string how_many = divergence.count > 1 ? std::to_string(divergence.count) : std::string();
   finding.headline =
       RankWords(divergence.odd) +
       (skipped ? " skipped " + how_many : " issued " + (how_many.empty() ? "one" : how_many) + " more ") +
       (skipped && !how_many.empty() ? " " : "") + std::string(Name(call.kind)) + (how_many.empty() ? "" : " calls") +
-      (skipped ? "" : " than " + their + " peers") + " (" + (how_many.empty() ? "#" : "the first is #") +
-      std::to_string(call.seq) + " on " + facts.incident.groups[static_cast<uint32_t>(call.group)].Label() +
-      "); from there on " + their + " calls are paired with the wrong calls of the others";
+      (skipped ? "" : " than " + their + " peers") + " (" +
+      (of_peer
+           ? RankWords({divergence.usual_stream->rank}) + " issued " + (how_many.empty() ? "it" : "the first") + " as #"
+       : how_many.empty() ? "#"
+                          : "the first is #") +
+      std::to_string(call.seq) + " on " + label + "); from there on " + their +
+      " calls are paired with the wrong calls of the others";
   finding.evidence.push_back(CiteCall(facts.incident, *divergence.odd_stream, *divergence.odd_call,
                                       RankWords(divergence.odd) + " issued this after " +
                                           std::to_string(divergence.shared_calls) +
@@ -214,7 +221,7 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   if (stray)
     finding.evidence.push_back(
         CiteCall(facts.incident, *odd.stream, *stray,
-                 RankWords(odd.ranks) + " issued this in another line of the program than " + peers));
+                 RankWords(odd.ranks) + " issued this on a different line of the program from " + peers));
   finding.evidence.push_back(
       CiteCall(facts.incident, *odd.stream, *odd.call,
                RankWords(odd.ranks) + " issued this" + (caller.empty() ? "" : ", called from " + caller)));

@@ -84,9 +84,8 @@ std::string RanksOfOutline(const LogOutline& outline) {
   const auto seen = static_cast<int64_t>(ranks.size());
   if (seen == outline.world) return (seen == 2 ? " Both" : " All " + std::to_string(seen)) + " ranks printed lines.";
   if (outline.world <= 0) return "";
-  std::string who = RankWords(ranks);
-  who[0] = 'R';
-  return " Only " + who + " of " + std::to_string(outline.world) + (seen == 1 ? " prints lines." : " print lines.");
+  return " Only " + RankWords(ranks) + " of " + std::to_string(outline.world) +
+         (seen == 1 ? " prints lines." : " print lines.");
 }
 
 // Records, stacks and other tools' files say more than the shape of lines.
@@ -141,13 +140,13 @@ std::string OutlineWords(const Case& facts) {
   if (outline->served && !outline->at_exit) {
     const bool later = outline->last_source.line > outline->served.source.line;
     return words + ". The server runs; the last sign of it is '" +
-           (later ? outline->last.substr(0, 120) : outline->served.words) + "'";
+           MessageWords(later ? outline->last : outline->served.words, 120) + "'";
   }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
   for (const SeenWarning& one : outline->harmless) {
     if (const std::string_view about = HarmlessWords(one.what); !about.empty()) words.append(" ").append(about);
     if (one.what == HarmlessWarning::of_python)
-      words += " Python warns, and the program goes on: '" + MessageWords(one.object, 100) + "'.";
+      words += " Python warns, and the program continues: '" + MessageWords(one.object, 100) + "'.";
   }
   if (const std::string loads = ListedLoadWords(facts.incident); !loads.empty())
     words += " " + Capitalised(loads) + ".";

@@ -70,8 +70,8 @@ std::optional<Finding> GivenUpFinding(const Case& facts) {
                      MessageWords(first->text) + "), and " + who +
                      ", which raised nothing, was elsewhere: " + OutputWords(front);
   CiteOutputFront(facts, finding);
-  finding.evidence.push_back(CiteEvent(*first, "with this " + RankWords(told.waiters) + " gave up waiting"));
-  finding.fix = {"Look at what " + who + " does behind its last line: how long may it take, and why on this rank only?",
+  finding.evidence.push_back(CiteEvent(*first, RankWords(told.waiters) + " gave up waiting with this error"));
+  finding.fix = {"Look at what " + who + " does after its last line: how long may it take, and why on this rank only?",
                  "Split this work across all ranks, do it outside the job, or raise the program's own limit."};
   return finding;
 }
@@ -108,14 +108,14 @@ std::optional<Finding> MissingFileFinding(const Case& facts) {
   const OwnLine& wait = *waits.front().second;
   Finding finding = HostFinding(ranks, others);
   finding.headline = RankWords(ranks) + (one ? " waits for " : " wait for ") + wait.awaited +
-                     (one ? "" : " and the like") + ", which no rank writes: " + RankWords({writer}) + " wrote " +
+                     (one ? "" : " and similar files") + ", which no rank writes: " + RankWords({writer}) + " wrote " +
                      written->written;
   finding.evidence = {{wait.source, wait.text,
                        "printed " + std::to_string(wait.times) + " times by " + RankWords({waits.front().first})},
                       {written->source, written->text, "what " + RankWords({writer}) + " wrote"}};
   finding.fix = {
       "Let one rank choose the path, and send it to the others (broadcast_object_list): a name made from the "
-      "time, the pid or a random number is another one on each rank.",
+      "time, the pid or a random number is different on each rank.",
       "Set a limit on the wait for a file, and raise an error with its path."};
   return finding;
 }
@@ -157,10 +157,11 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   const std::string who = RankWords({odd->rank});
   Finding finding = HostFinding({odd->rank}, others);
   finding.confidence = Confidence::possible;
-  finding.headline = who + " is in " + odd->where + ", while " + RankWords(others) + " are at one line, " +
+  finding.headline = who + " is in " + odd->where + ", while " + RankWords(others) +
+                     (others.size() == 2 ? " are both at the same line, " : " are all at the same line, ") +
                      usual->where + "; their timers wrote these stacks after " +
                      DurationWords(odd->thread->timer_s * 1'000'000'000) +
-                     ", and nothing was printed since: most likely the others wait for " + who;
+                     ", and nothing has been printed since: most likely the others wait for " + who;
   finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
   finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(others) + " are"));
   finding.evidence.push_back({front.own->source, front.own->text, "the last line of " + who});
@@ -186,7 +187,7 @@ std::string OutputWords(const OutputFront& front) {
   }
 }
 
-// The line that shows how far the others came. Where the one who is ahead printed it as well, theirs is cited.
+// The line that shows how far the others got. Where the one who is ahead printed it as well, theirs is cited.
 static const OwnLine* LineOfOthers(const Incident& incident, const OutputFront& front) {
   if (front.kind != OutputFront::Kind::leads || front.others.empty()) return front.other;
   const auto ahead = OwnLinesOf(incident, front.rank);
@@ -206,7 +207,7 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
     finding.evidence.push_back({other->source, other->text,
                                 front.kind == OutputFront::Kind::lags
                                     ? "printed by " + RankWords(front.others) + ", not by " + RankWords({front.rank})
-                                    : "how far " + RankWords(front.others) + " came"});
+                                    : "how far " + RankWords(front.others) + " got"});
 }
 
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
@@ -234,7 +235,7 @@ std::optional<Finding> PassedByOutput(const Case& facts) {
   Finding finding = HostFinding({told.rank}, told.waiters);
   finding.cause = "collective-skipped";
   finding.headline = RankWords(told.waiters) + " waited " + (place.empty() ? "" : "in " + place + " ") +
-                     "until their time was up, and " + who + " went on without it: " + OutputWords(front);
+                     "until they timed out, and " + who + " continued without it: " + OutputWords(front);
   CiteOutputFront(facts, finding);
   finding.evidence.push_back(CiteEvent(*first, RankWords(told.waiters) + " waited here"));
   const auto lines = OwnLinesOf(facts.incident, told.rank);

@@ -5,6 +5,7 @@
 #include "rules/gpu_maker.h"
 #include "rules/told_finding.h"
 #include "rules/told_remedy.h"
+#include "rules/told_trouble.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -59,8 +60,18 @@ void TellOtherLibrary(Finding& finding) {
       finding.fix.begin(),
       "Test each pair of GPUs: python3 -c 'import torch; "
       "print(torch.cuda.can_device_access_peer(0, 1))'. The library in the cited lines needs peer access "
-      "between all GPUs of the host; variables of NCCL do not change it (vLLM: "
+      "between all GPUs of the host; NCCL variables do not change it (vLLM: "
       "--disable-custom-all-reduce does).");
+}
+
+// Who pasted the log has run the test already.
+void SkipTest(const std::string& setting, Finding& finding) {
+  if (finding.fix.empty()) finding.fix.assign(kP2pBrokenRule.fix.begin(), kP2pBrokenRule.fix.end());
+  for (std::string& step : finding.fix)
+    if (step.starts_with(kTestOfNccl))
+      step = setting +
+             " helps, as the text around the log says: direct access between GPUs is the part that fails. "
+             "Keep the setting until the path is repaired; data then goes through host memory, which is slower.";
 }
 
 }  // namespace
@@ -112,7 +123,11 @@ static RuleAnswer JudgeP2pBroken(const Case& facts) {
   finding.affected_ranks = std::move(finding.ranks);
   finding.ranks.clear();
   if (MakerOfGpus(facts.incident, *told.events.front()) == GpuMaker::amd) finding.fix = AmdPeerSteps();
-  if (!IsOfNccl(facts, told)) TellOtherLibrary(finding);
+  if (!IsOfNccl(facts, told))
+    TellOtherLibrary(finding);
+  else if (const Event* helped = FindToldWords(facts.incident, EventKind::told_remedy);
+           helped && helped->As<ToldRemedy>().of == RemedyOf::peer_access)
+    SkipTest(helped->As<ToldRemedy>().setting, finding);
   TellBootOption(facts, finding);
   AskWhichRank(told, answer);
   answer.findings.push_back(std::move(finding));

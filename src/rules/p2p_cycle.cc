@@ -71,7 +71,7 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteCall(facts.incident, *head.first, *head.second,
                                           RankWords({rank}) + " waits here for " + RankWords({next}) +
-                                              ", whose matching call stands behind its own " +
+                                              ", whose matching call comes after its own " +
                                               (sends ? "send" : "receive")));
   }
   if (finding.ranks.size() < 2) return;
@@ -83,7 +83,7 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
   finding.group = heads.begin()->second.second->group;
   finding.headline = RankWords(finding.ranks) + " wait for each other in " + std::string(Name(kind)) +
                      ": on each, the " + (sends ? "receive" : "send") +
-                     " that its peer waits for stands behind its own " + (sends ? "send" : "receive");
+                     " that its peer waits for comes after its own " + (sends ? "send" : "receive");
   answer.findings.push_back(std::move(finding));
 }
 

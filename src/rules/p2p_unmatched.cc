@@ -75,7 +75,7 @@ void JudgeShortExchange(const Case& facts, RuleAnswer& answer) {
                        std::to_string(found->own) + " messages with " + RankWords({found->peer}) +
                        ", which exchanged " + std::to_string(found->theirs);
     finding.evidence.push_back(CiteCall(facts.incident, *found->stream, *found->collective,
-                                        RankWords({found->rank}) + " went on to this too early"));
+                                        RankWords({found->rank}) + " moved on to this too early"));
     finding.evidence.push_back(CiteCall(facts.incident, *found->peer_stream, *found->message,
                                         "the first message of " + RankWords({found->peer}) + " that it skipped"));
     answer.findings.push_back(std::move(finding));
@@ -215,10 +215,9 @@ void JudgeMisdirected(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     finding.headline = who + (receives ? " receives from " : " sends to ") + RankWords({target}) + " in " +
                        OperationWords(facts.incident, astray) + ", which " +
-                       (receives ? "sends nothing to it" : "posts no receive from it") + "; " + RankWords({usual}) +
+                       (receives ? "sends nothing to it" : "posts no matching receive") + "; " + RankWords({usual}) +
                        " waits for the message that " + who +
-                       " exchanges with it otherwise. The peer is most likely "
-                       "wrong";
+                       " usually exchanges with it. The peer is most likely wrong";
     finding.evidence = {CiteCall(facts.incident, stream, astray,
                                  "the only " + std::string(receives ? "receive" : "send") + " between the two"),
                         CiteCall(facts.incident, other, open,
@@ -318,7 +317,7 @@ const Rule kP2pUnmatchedRule = {
     "waits for it. After the abort the peers' later operations are marked completed although they were not.",
     "In a circle of sends every rank posts one half and none has moved on. A peer that has not arrived because it is "
     "stuck on the host is a cause of its own.",
-    {"Compare the number of microbatches and the schedule on both sides of the named link.",
+    {"Compare the number of microbatches and the schedule on both sides.",
      "Find the call in the program (a flight record names its line): is it outside the regular loop (an off-by-one, a "
      "flush at the end)?"},
     {"Compute the number of messages once and pass it to all stages.",

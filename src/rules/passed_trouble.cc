@@ -35,7 +35,7 @@ void AddPorts(const Incident& incident, std::vector<std::string>& out) {
   for (const auto& [port, tellers] : downs) {
     int64_t times = 0;
     for (const auto& [speaker, told] : tellers) times = std::max(times, told);
-    out.push_back(port + " went down and came up again" + HowOften(times));
+    out.push_back(port + " went down and came back up" + HowOften(times));
   }
 }
 
@@ -61,8 +61,8 @@ void AddNcclRetries(const Incident& incident, std::vector<std::string>& out) {
   int64_t all = 0;
   for (const auto& [speaker, times] : tries) all += times;
   if (all > 0)
-    out.push_back(Attempts(all) + " of NCCL to connect to a peer failed and " + (all == 1 ? "was" : "were") +
-                  " repeated");
+    out.push_back(Attempts(all) + " by NCCL to connect to a peer failed and " + (all == 1 ? "was" : "were") +
+                  " retried");
 }
 
 // Of several outputs the highest number: each process counts its own.

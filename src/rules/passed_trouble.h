@@ -11,7 +11,7 @@ namespace tacet {
 // The port of which an adapter told an error is up again, by the word of the same process.
 bool IsUpAgain(const Incident& incident, const Event& error);
 
-// What was reported and went away by itself, as clauses: "port mlx5_3:1 of h200-a3 went down and came up again".
+// What was reported and went away by itself, as clauses: "port mlx5_3:1 of h200-a3 went down and came back up".
 std::vector<std::string> PassedTroubles(const Incident& incident);
 
 // All of them in one sentence without its end; empty where there is none.

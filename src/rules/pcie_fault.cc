@@ -81,12 +81,12 @@ static RuleAnswer JudgePcieFault(const Case& facts) {
     if (other.worst != device.worst && finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(*other.worst, "another device"));
   finding.fix = {
-      "See what it is: lspci -s " + place.second +
+      "Look at the device: lspci -s " + place.second +
           " -vv; an error at a port (pcieport, root port) concerns the link to the device behind it (lspci -t).",
-      corrected
-          ? "Many per second cost bandwidth, and foretell worse: compare LnkSta with LnkCap (speed, width), reseat "
-            "the card or the riser."
-          : "Drain the node; reseat or replace the card, the riser or the cable; look at the BMC's log."};
+      corrected ? "Many per second cost bandwidth, and often precede a failure: compare LnkSta with LnkCap (speed, "
+                  "width), reseat "
+                  "the card or the riser."
+                : "Drain the node; reseat or replace the card, the riser or the cable; look at the BMC's log."};
   if (!place.first.empty()) {
     Subject subject;
     subject.host = place.first;

@@ -69,8 +69,8 @@ std::optional<Finding> FindSlowPeerAccess(const Incident& incident) {
         finding.severity = Severity::warning;
         finding.confidence = Confidence::likely;
         finding.headline =
-            "Direct access between the GPUs (P2P) is slower than the way over host memory: " + Rate(one) + " against " +
-            Rate(other) + " (middle of " + std::to_string(pairs.direct.size()) + " pairs)";
+            "Direct access between the GPUs (P2P) is slower than the path through host memory: " + Rate(one) +
+            " against " + Rate(other) + " (median of " + std::to_string(pairs.direct.size()) + " pairs)";
         finding.explanation =
             "Direct access saves a copy and should be the faster way. Where it is not, the PCIe path between the GPUs "
             "sends it through the root complex or between two sockets: access control (ACS), an IOMMU, or no common "
@@ -78,7 +78,8 @@ std::optional<Finding> FindSlowPeerAccess(const Incident& incident) {
         finding.evidence.push_back({direct.source, "", "with direct access"});
         finding.evidence.push_back({by_host.source, "", "without it"});
         finding.fix = {
-            "See what lies between the GPUs: nvidia-smi topo -m. Pairs below SYS or PHB have no switch in common.",
+            "See how the GPUs are connected: nvidia-smi topo -m. Pairs marked PHB, NODE or SYS have no PCIe switch in "
+            "common.",
             "Switch off ACS on the PCIe bridges (lspci -vvv | grep ACSCtl) and the IOMMU (intel_iommu=off or "
             "iommu=pt), "
             "unless virtual machines need them.",

@@ -14,7 +14,7 @@ static bool PrintsMembers(const Incident& incident) {
                      [](const LogOutline& outline) { return !outline.joining.empty(); });
 }
 
-// "start_exporter (forecast.py:235)": the program's own code listens there, not the store of the rendezvous; empty: no
+// "start_exporter (forecast.py:235)": the program's own code listens there, not the rendezvous store; empty: no
 // traceback shows it.
 static std::string OwnListener(const Case& facts, const ToldEvents& told) {
   std::string place;
@@ -53,7 +53,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   const std::string which = port > 0 ? "port " + std::to_string(port) : rank0 ? "MASTER_PORT" : "a port";
   finding.ranks_suffer = true;
   finding.headline = which + " is already in use: " + (rank0 ? "rank 0" : TellerWords(told)) + " cannot listen on it" +
-                     (rank0 ? " for the store of the rendezvous" : HostUnknownWords(told));
+                     (rank0 ? " for the rendezvous store" : HostUnknownWords(told));
   const std::string number = port > 0 ? std::to_string(port) : "PORT";
   finding.fix = {(rank0 ? "On the host that MASTER_ADDR names, find" : "On that host find") +
                      (" what holds it, and whose it is: ss -ltnp 'sport = :" + number +

@@ -186,7 +186,7 @@ void NoteNvlinks(const LinksByNumber& links, RuleAnswer& answer) {
   finding.headline = std::to_string(ports.bad.size()) + " of the " +
                      std::to_string(ports.bad.size() + ports.good.size()) + " NVLink links of " + gpu +
                      (ports.bad.size() == 1 ? " is inactive" : " are inactive") +
-                     "; that is a fault where the other GPUs of the host have them";
+                     "; that is a fault if all links of the host's other GPUs are active";
   for (const Event* event : ports.bad)
     if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the state of this link"));
   finding.fix = {
@@ -268,9 +268,9 @@ static RuleAnswer JudgePortNotActive(const Case& facts) {
         (name.empty() ? "" : " on " + name) + (host.bad.size() == 1 ? " is" : " are") +
         " not active: " + BadWords(host.bad) +
         (host.good.empty() ? "" : "; " + PortList(host.good) + (host.good.size() == 1 ? " is active" : " are active")) +
-        (wished    ? "; the job is set to use one that is not"
+        (wished    ? "; the job is set to use " + std::string(host.bad.size() == 1 ? "it" : "one of them")
          : matters ? ""
-                   : "; nothing here shows that the job uses one that is not");
+                   : "; nothing here shows that the job uses " + std::string(host.bad.size() == 1 ? "it" : "them"));
     for (const Event* event : host.bad)
       if (finding.evidence.size() < 3)
         finding.evidence.push_back(

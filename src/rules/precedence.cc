@@ -89,7 +89,8 @@ const std::vector<Explanation>& Table() {
       {"collective-mismatch-size", Ids{"gpu-fault"}, true},
       {"collective-mismatch-dtype", Ids{"gpu-fault"}, true},
       // Calls of two kinds pass messages of two lengths.
-      {"collective-mismatch-operation", Ids{"p2p-unmatched", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
+      {"collective-mismatch-operation",
+       Ids{"p2p-unmatched", "collective-mismatch-size"} + kEnds + kStandstills + kPace},
       {"collective-mismatch-size", Ids{"p2p-unmatched"} + kEnds + kStandstills + kPace},
       // What is read as another type than it was sent is no number any more.
       {"collective-mismatch-dtype", Ids{"p2p-unmatched", "training-not-finite"} + kEnds + kStandstills + kPace},
@@ -142,6 +143,14 @@ bool AreNamedIn(const std::vector<Rank>& few, const std::vector<Rank>& all) {
                                      [&](Rank rank) { return std::find(all.begin(), all.end(), rank) != all.end(); });
 }
 
+// Those it is about: where most ranks raise the same error, none of them is named for it.
+std::vector<Rank> RanksOf(const Finding& finding) {
+  std::vector<Rank> ranks = finding.ranks;
+  for (const Subject& subject : finding.subjects)
+    if (finding.ranks.empty() && subject.rank.known()) ranks.push_back(subject.rank);
+  return ranks;
+}
+
 bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
   if (line.cause != a.cause) return false;
   if (std::find(line.explains.begin(), line.explains.end(), b.cause) == line.explains.end()) return false;
@@ -153,13 +162,13 @@ bool Holds(const Explanation& line, const Finding& a, const Finding& b) {
       !b.ranks.empty() && b.severity == Severity::critical && !line.only_weaker)
     return false;
   if (line.only_milder && a.severity >= b.severity) return false;
-  if (line.same_ranks && !AreNamedIn(b.ranks, a.ranks)) return false;
+  if (line.same_ranks && !AreNamedIn(b.ranks, RanksOf(a))) return false;
   // The other way round: whoever never joined did not fail for want of itself.
   const bool back = std::any_of(Table().begin(), Table().end(), [&](const Explanation& other) {
     return other.same_ranks && other.cause == b.cause &&
            std::find(other.explains.begin(), other.explains.end(), a.cause) != other.explains.end();
   });
-  if (back && AreNamedIn(a.ranks, b.ranks)) return false;
+  if (back && AreNamedIn(a.ranks, RanksOf(b))) return false;
   return !line.only_weaker || a.confidence < b.confidence;  // certain < likely < possible
 }
 

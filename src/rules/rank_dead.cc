@@ -333,8 +333,8 @@ static RuleAnswer JudgeDead(const Case& facts) {
     return answer;
   } else if (AllLeft(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
-    finding->headline = who + (one ? "'s program" : "' programs") + " came to an end without an error, and " +
-                        (one ? "its" : "their") + " peers went on; " + WaitWords(facts);
+    finding->headline = who + (one ? "'s program" : "' programs") + " ended without an error while " +
+                        (one ? "its" : "their") + " peers continued; " + WaitWords(facts);
     finding->fix = {
         "Look at the last lines of " + who +
             ": why does it end before the others (early stopping, fewer batches, sys.exit, an error that "
@@ -381,10 +381,10 @@ const Rule kRankDeadRule = {
     "launcher output, NCCL logs of the peers (closed connections), flight records of the peers, kernel log, black "
     "boxes",
     "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no flight "
-    "record; peers that talk to it over sockets log a closed connection, peers on the same host notice nothing and "
+    "record; peers that talk to it over sockets log a closed connection; peers on the same host notice nothing and "
     "wait.",
     "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a cause of its "
-    "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are mostly "
+    "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are usually "
     "consequences: the watchdog's and the launcher's cleanup.",
     {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
      "core dump.",

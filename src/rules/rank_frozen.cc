@@ -34,9 +34,10 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
     return answer;
   }
   if (CiteHungTasks(facts, finding->evidence)) {
+    const bool alone = finding->ranks.size() == 1;
     finding->confidence = Confidence::certain;
-    finding->headline = who + (finding->ranks.size() == 1 ? " is" : " are") +
-                        " frozen: the kernel reports the process blocked inside it (D state)";
+    finding->headline = who + (alone ? " is" : " are") + " frozen: the kernel reports " +
+                        std::string(alone ? "its process" : "their processes") + " as blocked (state D)";
     if (const std::string waits = WaitWords(facts); !waits.empty()) finding->headline += "; " + waits;
     answer.findings.push_back(std::move(*finding));
     return answer;

@@ -36,7 +36,7 @@ const Rule kRankUnlikeOthersRule = {
     "One rank has slower hardware than the others",
     "NCCL logs (INIT, GRAPH) with the system's tree, or topology files",
     "Nearly all GPUs of the job agree in NVLink bandwidth, PCIe link and network device, and a few have less. "
-    "Collectives wait for the slowest member, so one GPU with half of its links slows down all.",
+    "Collectives wait for the slowest member, so one GPU with half of its links slows down all of them.",
     "Where whole nodes differ, they are a different kind of node, not a fault. A node whose search lowers all others "
     "is node-lowers-graph.",
     {"`nvidia-smi nvlink -s -i GPU` for links that are down, `lspci -vv` for a PCIe link below its full speed and "

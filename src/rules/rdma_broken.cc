@@ -9,7 +9,7 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kLocalProtection = 4;                                               // IBV_WC_LOC_PROT_ERR
+constexpr int64_t kLocalProtection = 4;  // IBV_WC_LOC_PROT_ERR
 constexpr int64_t kNotPermitted = 1, kNoMemory = 12, kDenied = 13, kBadAddress = 14, kNotSupported = 95;  // errno
 
 bool IsLimitWarning(const Event& event) { return event.As<RdmaFailure>().only_warned; }
@@ -227,7 +227,7 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
     finding.status = Status::degraded;
     finding.severity = Severity::warning;
     finding.explanation =
-        "UCX cannot use this adapter. It ends the job, or goes on over another adapter or over TCP, which is slower.";
+        "UCX cannot use this adapter. It ends the job, or continues over another adapter or over TCP, which is slower.";
   }
   // All hosts are set up alike, and all that are seen report it: nobody is the odd one.
   if (!finding.ranks.empty() && finding.ranks.size() >= facts.analyses.life.ranks.size() &&
@@ -241,7 +241,7 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
 extern const Rule kRdmaBrokenRule;
 const Rule kRdmaBrokenRule = {
     "rdma-broken",
-    "The adapter cannot use the job's memory",
+    "RDMA does not work",
     "NCCL logs (WARN) or the ranks' output",
     "InfiniBand and RoCE adapters access memory directly; it must be registered and locked for them. That fails when "
     "the limit on locked memory is too low, nvidia_peermem is missing, the device file is not there, or PCIe "

@@ -69,11 +69,12 @@ std::string CommandLineWords(const Case& facts, const Event& exception, std::vec
   // One output of all ranks names few of those that say so.
   const size_t times = TimesTold(exception.text);
   const bool more = times > std::max<size_t>(ranks.size(), 1);
-  const std::string text = MessageWords(more ? exception.text.substr(0, exception.text.rfind(" (")) : exception.text);
+  const std::string text =
+      MessageWords(times > 1 ? exception.text.substr(0, exception.text.rfind(" (")) : exception.text);
   return (more            ? std::to_string(times) + " processes"
           : ranks.empty() ? std::string("the program")
                           : RankWords(ranks)) +
-         " refused " + (more || ranks.size() > 1 ? "their" : "its") + " command line" +
+         " rejected " + (more || ranks.size() > 1 ? "their" : "its") + " command line" +
          (text.empty() ? "" : ": " + text);
 }
 

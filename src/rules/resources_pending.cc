@@ -50,7 +50,7 @@ std::string RayWords(const Pending& pending) {
   const std::string wanted = pending.gpus_wanted > 0 ? GpuWords(pending.gpus_wanted) : std::string("its resources");
   if (pending.why == PendingWhy::unknown_node)
     return "Ray cannot place the job: it asks for the node '" + pending.who +
-           "' by a name, and Ray knows its nodes by their addresses" + FreeWords(pending);
+           "' by name, and Ray knows its nodes by their addresses" + FreeWords(pending);
   const std::string waits = pending.seconds > 0
                                 ? "has waited " + DurationWords(int64_t{pending.seconds} * 1'000'000'000)
                                 : std::string("waits");
@@ -115,7 +115,7 @@ std::vector<std::string> RaySteps(const Pending& pending) {
         "that address on every node, not to a name.",
         "See that every node was started with that address: ray start --node-ip-address."};
   return {
-      "Look at ray status: does every node of the job appear, with its GPUs, and who holds those in use?",
+      "Look at ray status: does every node of the job appear, with its GPUs, and what holds those in use?",
       "Release what an earlier run left over: ray list placement-groups, ray list actors; or restart the Ray cluster.",
       pending.who.empty()
           ? "Ask for no more GPUs than the cluster has (tensor and pipeline parallel size), or add nodes."
@@ -157,7 +157,7 @@ std::vector<std::string> QueueSteps(const Pending& pending) {
       return {"Look at the job it waits for: scontrol show job " + job +
               " (Dependency=); one that failed never satisfies afterok: cancel this job, or submit it again."};
     case PendingWhy::held:
-      return {"Look why it is held (scontrol show job " + job + "), then scontrol release " + job + "."};
+      return {"Find out why it is held (scontrol show job " + job + "), then scontrol release " + job + "."};
     case PendingWhy::limit:
       return {
           "Compare the request with the limits: sacctmgr show assoc user=$USER, sacctmgr show qos, scontrol show "
@@ -222,7 +222,7 @@ const Rule kResourcesPendingRule = {
     "seconds is being started. A pod that crashes and is restarted was scheduled: rank-dead.",
     {"Look at what is free and who holds it: ray status; kubectl describe nodes; squeue, sinfo.",
      "Compare what the job asks for with what a single node has."},
-    {"Start all processes of a job together or not at all.", "Watch the queue, and not only the job."},
+    {"Start all processes of a job together or not at all.", "Watch the queue, not only the job."},
     JudgeResourcesPending};
 
 }  // namespace tacet

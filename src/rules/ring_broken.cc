@@ -47,7 +47,8 @@ const Rule kRingBrokenRule = {
     "ring-broken",
     "A ring does not visit every rank once",
     "NCCL logs (INIT, GRAPH) of the ranks concerned",
-    "The ranks of a communicator disagree on who follows whom in a ring. A ring must visit every rank once and close; "
+    "The ranks of a communicator disagree on which rank follows which in a ring. A ring must visit every rank once and "
+    "close; "
     "ranks with different views of it exchange data with the wrong neighbor, or wait for one that never answers.",
     "Logs of two runs in one folder can look like this, but their communicators have different ids. A ring of which "
     "only some ranks left logs is incomplete, not broken.",

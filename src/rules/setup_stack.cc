@@ -42,7 +42,7 @@ std::optional<Finding> FindWaitInSetup(const Case& facts) {
                      " of a communicator of " + ranks +
                      " waits for the others to join; they did not start, or cannot reach it";
   finding.evidence.push_back(CiteStack(facts.incident, *waits->thread, "the stack of the process that waits"));
-  finding.evidence.push_back(CiteEvent(*told, "that the job hangs is said in the text around the log"));
+  finding.evidence.push_back(CiteEvent(*told, "the text around the log says that the job hangs"));
   finding.fix = {
       "Look at the other processes: do they run (ps), and what does their output say last? Take their stacks, too.",
       "If they run: see from each of their hosts that the waiting process can be reached (nc -zv ADDRESS PORT; the "

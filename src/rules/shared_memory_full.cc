@@ -72,8 +72,8 @@ static bool IsDenied(const Case& facts, const Event& told) {
 static Finding DeniedFinding(const Case& facts, const ToldEvents& denied) {
   Finding finding = ToldFinding(facts, "", denied, "the system refused it");
   finding.confidence = Confidence::likely;
-  finding.headline =
-      "NCCL may not create files in /dev/shm: permission denied for " + TellerWords(denied) + HostUnknownWords(denied);
+  finding.headline = "NCCL is not allowed to create files in /dev/shm: permission denied for " + TellerWords(denied) +
+                     HostUnknownWords(denied);
   finding.explanation =
       "NCCL creates a file in /dev/shm for each pair of ranks of a host. There is space, but the "
       "process may not write there.";
@@ -172,7 +172,7 @@ const Rule kSharedMemoryFullRule = {
     "it was mapped.",
     {"Container: --shm-size=16g or --ipc=host; Kubernetes: an emptyDir with medium: Memory mounted at /dev/shm.",
      "On the host: df -h /dev/shm; remove nccl-* and torch_* files that dead jobs left there.",
-     "Data loaders: fewer workers, a smaller prefetch_factor, or smaller batches: what waits to be used lies in "
+     "Data loaders: fewer workers, a smaller prefetch_factor, or smaller batches: prepared batches are kept in "
      "/dev/shm.",
      "If only NCCL is affected: NCCL_SHM_DISABLE=1 avoids it, but is slower."},
     {"Check df -h /dev/shm at the start of the job: 1 GiB per GPU or more is usual."},

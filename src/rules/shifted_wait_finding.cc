@@ -29,8 +29,9 @@ void TellShiftedWait(const Case& facts, std::string_view cause, RuleAnswer& answ
   finding.ranks = {wait->rank};
   finding.headline = who + " spends " + TimeWords(wait->own) + " in '" + wait->own_name + "' " + how_often +
                      ", the other " + (wait->ranks == 2 ? "rank" : std::to_string(wait->ranks - 1) + " ranks") + " " +
-                     TimeWords(wait->others) + " or less; they spend as much longer in '" + wait->wait_name +
-                     "' in the same steps, so they most likely wait for " + who;
+                     (wait->others < 1e-6 ? std::string("none") : TimeWords(wait->others) + " or less") +
+                     "; the time that they spend in '" + wait->wait_name +
+                     "' is longer by as much in the same steps, so they most likely wait for " + who;
   finding.evidence.push_back({wait->last->source, "", "the last such step of " + who});
   finding.fix = {"Look for what only " + who + " does in '" + wait->own_name +
                      "' of these steps (saving, logging, evaluation, loading data, cleaning up).",

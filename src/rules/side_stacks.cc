@@ -150,9 +150,13 @@ std::string SideStackWords(const Case& facts, const CallerSide& odd, const Calle
   const std::string odd_place = SidePlace(facts, odd), usual_place = SidePlace(facts, usual);
   if (odd_place.empty() || usual_place.empty()) return "";
   const auto words = [&](const CallerSide& side, const std::string& place) {
-    const std::string call = SideCall(facts, side);
-    return RankWords(side.ranks) + (side.ranks.size() == 1 ? " is in " : " are in ") + place +
-           (call.empty() || call == place ? "" : ", inside " + call);
+    const bool of_call = side.timeout && !CallerPlaceWords(*side.timeout).empty();
+    const std::string call = of_call ? "" : SideCall(facts, side);  // since the call it may have moved on
+    return RankWords(side.ranks) +
+           (of_call                  ? " called it in "
+            : side.ranks.size() == 1 ? " is in "
+                                     : " are in ") +
+           place + (call.empty() || call == place ? "" : ", inside " + call);
   };
   return words(odd, odd_place) + "; " + words(usual, usual_place);
 }

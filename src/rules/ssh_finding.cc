@@ -35,7 +35,8 @@ static void TellSlots(const std::string& host, Finding& finding) {
                      "' as a host name: this mpirun does not split a host from its number of slots, and nothing was "
                      "started";
   finding.fix = {
-      "Look which mpirun is found (which mpirun; mpirun --version): host:slots is Open MPI's way to write them; MPICH, "
+      "Check which mpirun is found (which mpirun; mpirun --version): host:slots is Open MPI's way to write them; "
+      "MPICH, "
       "Intel MPI and old releases of Open MPI have their own.",
       "Write the slots in a hostfile ('" + name + " slots=" + host.substr(host.find(':') + 1) +
           "'), or install the MPI that the launcher expects.",

@@ -12,7 +12,7 @@ namespace {
 std::string PaceWords(const std::string& unit, const StepTime& time) {
   char text[64];
   if (unit == "report") {
-    std::snprintf(text, sizeof text, "%.4g s per line of progress", time.seconds);
+    std::snprintf(text, sizeof text, "%.4g s per progress line", time.seconds);
     return text;
   }
   if (unit == "step") {
@@ -67,15 +67,18 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
                            ? Confidence::possible
                            : Confidence::likely;
   finding.headline =
-      std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay so: ") +
+      std::string(found->grows ? "Steps take longer and longer: " : "Steps became slower and stay slow: ") +
       PaceWords(found->unit, found->before) + AtStep(found->before) + ", " + PaceWords(found->unit, found->after) +
       AtStep(found->after) + ", " + factor + " times as long" + RiseWords(*found);
   const bool traced = found->rank.known();
   finding.evidence.push_back(
       {found->after.source, PaceWords(found->unit, found->after),
        traced ? "the pace at the end of the trace of " + RankWords({found->rank}) : "the pace at the end"});
-  finding.evidence.push_back({found->before.source, PaceWords(found->unit, found->before),
-                              traced ? "the pace at its beginning" : "the pace before that"});
+  // Progress bars that overwrite themselves are one line: it is cited once.
+  if (traced || found->before.source.file != found->after.source.file ||
+      found->before.source.line != found->after.source.line)
+    finding.evidence.push_back({found->before.source, PaceWords(found->unit, found->before),
+                                traced ? "the pace at its beginning" : "the pace before that"});
   if (found->grows)
     finding.fix = {
         "Look for what grows with each step: a list that keeps tensors or their graphs, a cache, hooks that are "

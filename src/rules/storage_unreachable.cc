@@ -25,6 +25,23 @@ std::string StorageWords(const StorageLoss& storage) {
          (storage.server.empty() ? "" : " (" + storage.server + ")");
 }
 
+// Each file system has tools of its own.
+std::vector<std::string> StorageSteps(const StorageLoss& storage, const std::string& host) {
+  const std::string on = host.empty() ? "On that host: " : "On " + host + ": ";
+  if (storage.system == "Lustre")
+    return {on + "df -h and ls of the mount (they hang, too), lfs check servers, mount | grep lustre; dmesg -T for the "
+                 "time of the loss.",
+            "Look at the server: is it up, does it fail over, and does the network between it and the host work (lctl "
+            "ping NID, ibstat)?"};
+  if (storage.system == "NFS")
+    return {
+        on + "df -h and ls of the mount (they hang, too), mount | grep nfs, nfsstat -m; dmesg -T for the time of the "
+             "loss.",
+        "Look at the server: is it up, does it fail over, and does the network between it and the host work (ping, "
+        "rpcinfo -t SERVER nfs)?"};
+  return {};
+}
+
 // A process of a job, not a service, that the kernel of the same host saw blocked.
 const Event* BlockedProcess(const Case& facts, const Event& loss) {
   for (const Event& event : facts.incident.events)
@@ -56,6 +73,10 @@ static RuleAnswer JudgeStorage(const Case& facts) {
   const std::string place = host.empty() ? "a host" : "the host " + host;
   Finding finding;
   finding.cause = "storage-unreachable";
+  finding.fix = StorageSteps(storage, host);
+  if (!finding.fix.empty())
+    finding.fix.emplace_back(
+        "Restart the job once the file system answers; restart the host if processes stay in state D.");
   finding.evidence.push_back(CiteEvent(*lead, "the kernel lost the file system's server"));
   const bool hangs = facts.analyses.outcome.hangs() || facts.analyses.end.kind == JobEnding::hung;
   if (!lost || !hangs) {
@@ -64,7 +85,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
     finding.status = lost ? Status::degraded : Status::healthy;
     finding.confidence = Confidence::possible;
     finding.headline = place + " lost its connection to " + StorageWords(storage) +
-                       (lost ? "" : ", and found it again: reads and writes waited meanwhile");
+                       (lost ? "" : ", and regained it: reads and writes waited meanwhile");
     answer.findings.push_back(std::move(finding));
     return answer;
   }
@@ -83,7 +104,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
   finding.headline = place + " lost its connection to " + StorageWords(storage);
   if (blocked) {
     const std::string process = SubjectWords(SubjectOf(facts.incident, *blocked));
-    finding.headline += ", and " + process + " is blocked in its kernel" +
+    finding.headline += ", and " + process + " is blocked in the kernel" +
                         (waits.known() && !blocked->rank.known() ? ", most likely " + RankWords({rank}) : "");
     finding.evidence.push_back(CiteEvent(*blocked, "a process of that host is blocked in the kernel"));
   } else if (rank.known()) {
@@ -95,7 +116,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
   for (const Standstill& still : facts.standstill.ranks)
     if (still.told && still.rank == rank && finding.evidence.size() < 4)
       finding.evidence.push_back(
-          {still.told->source, RankWords({rank}) + " " + still.told->words, "who is waited for"});
+          {still.told->source, RankWords({rank}) + " " + still.told->words, "the rank that the others wait for"});
   answer.findings.push_back(std::move(finding));
   return answer;
 }
@@ -105,8 +126,9 @@ const Rule kStorageUnreachableRule = {
     "storage-unreachable",
     "A file system does not answer",
     "the kernel log (Lustre, NFS, Ceph)",
-    "The kernel of a host lost the server of a file system that is mounted there. Whoever reads or writes it waits "
-    "inside the kernel (state D) until the server answers; a rank that saves a checkpoint or loads data does not reach "
+    "The kernel of a host lost the server of a file system that is mounted there. A process that reads or writes it "
+    "waits in the kernel (state D) until the server answers; a rank that saves a checkpoint or loads data does not "
+    "reach "
     "its next collective, and its peers run into their timeout.",
     "A process that waits for a lock or for another process is not blocked in the kernel. A full disk gives an error "
     "at once. A loss that the kernel reports as restored is noted only.",
@@ -116,7 +138,7 @@ const Rule kStorageUnreachableRule = {
      "(lctl ping NID, ping, ibstat)?",
      "Restart the job once the file system answers; restart the host if processes stay in state D."},
     {"Write checkpoints from a thread or process of its own, to local disk first.",
-     "Let the timeout of the collective behind a checkpoint be longer than a failover of the file system."},
+     "Make the timeout of the collective that follows a checkpoint longer than a file system failover."},
     JudgeStorage};
 
 }  // namespace tacet

@@ -17,6 +17,8 @@ static bool IsStragglerCompute(const Straggler& straggler) {
          straggler.pattern == StragglerPattern::persistent;
 }
 
+extern const Rule kStragglerComputeRule;
+
 // A detector inside the job (nvidia-resiliency-ext, NeMo) has compared the GPUs and names those that are slow. What it
 // says last counts.
 static void TellReported(const Case& facts, RuleAnswer& answer) {
@@ -37,6 +39,11 @@ static void TellReported(const Case& facts, RuleAnswer& answer) {
                      (told.score.empty() ? "" : " (GPU score " + told.score + ", 1 is the fastest)") +
                      ": all ranks run at " + (one ? "its pace" : "their pace");
   finding.evidence.push_back(CiteEvent(*report, "the warning that names " + RankWords(report->ranks)));
+  if (one && !told.host.empty()) {
+    finding.fix.assign(kStragglerComputeRule.fix.begin(), kStragglerComputeRule.fix.end());
+    for (std::string& step : finding.fix)
+      if (const size_t at = step.find("on its host"); at != std::string::npos) step.replace(at, 11, "on " + told.host);
+  }
   answer.findings.push_back(std::move(finding));
 }
 
@@ -117,7 +124,8 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   }
   const bool one = hot.size() == 1;
   char heat[160];
-  std::snprintf(heat, sizeof heat, "%s %.0f °C, close to where GPUs throttle", one ? " is at" : " are at up to", most);
+  std::snprintf(heat, sizeof heat, "%s %.0f °C, close to the temperature at which GPUs throttle",
+                one ? " is at" : " are at up to", most);
   char power[120] = "";
   if (less)
     std::snprintf(power, sizeof power, ", and %s %.0f W where the others draw %.0f W or more",
@@ -132,7 +140,7 @@ static void TellHot(const Case& facts, RuleAnswer& answer) {
   for (const Event* event : hot)
     if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*event, "the temperature of this GPU"));
   finding.fix = {
-      "Look whether its clock is held down: nvidia-smi -q -d PERFORMANCE,CLOCK,TEMPERATURE shows the reasons and the "
+      "Check whether its clock is held down: nvidia-smi -q -d PERFORMANCE,CLOCK,TEMPERATURE shows the reasons and the "
       "temperature at which this model slows down.",
       "Check the cooling of that host (fans, airflow, inlet temperature); run the job without that GPU until it stays "
       "cool."};
@@ -149,7 +157,6 @@ static RuleAnswer JudgeStragglerCompute(const Case& facts) {
   return answer;
 }
 
-extern const Rule kStragglerComputeRule;
 const Rule kStragglerComputeRule = {
     "straggler-compute",
     "A rank's GPU work takes longer",
@@ -162,7 +169,7 @@ const Rule kStragglerComputeRule = {
     "pipeline stage with more layers is late by design: rebalance it. A slow link delays all members alike.",
     {"Compare the named rank's kernels with another rank's. If the same kernels take longer, look at clocks, thermal "
      "throttling, ECC and other processes on the GPU; if there are more kernels, look for extra work in the code.",
-     "nvidia-smi -q -d PERFORMANCE,CLOCK,ECC on its host; look for throttle reasons.",
+     "Run nvidia-smi -q -d PERFORMANCE,CLOCK,ECC on its host and look for throttle reasons.",
      "If the delay follows the node: drain the node. If it follows the rank: look at the code and the data of that "
      "rank."},
     {"Watch GPU clocks and throttle reasons of all nodes.",

@@ -70,8 +70,8 @@ std::string LateWords(const Straggler& straggler) {
     return " costs " + DurationWords(straggler.late_ns) + often +
            ", by a replay of the timeline with typical times there";
   if (straggler.among_stages)
-    return " spends " + DurationWords(straggler.late_ns) + often +
-           " longer outside sends, receives and collectives than any other stage";
+    return " spends " + DurationWords(straggler.late_ns) + " longer" + often +
+           " outside sends, receives and collectives than any other stage";
   return " arrives " + DurationWords(straggler.late_ns) + " after the median rank" + often;
 }
 
@@ -108,7 +108,11 @@ std::string CostWords(const Straggler& straggler) {
   }
   if (hidden) return out + ": without it the others would wait for something else";
   if (IsOpen(straggler)) return out + "; such stalls are too few here to say what they cost in the long run";
-  return out + "; without it throughput would be " + Percent(straggler.cost / (1 - straggler.cost)) + " higher";
+  const double gain = straggler.cost / (1 - straggler.cost);
+  if (gain < 1) return out + "; without it throughput would be " + Percent(gain) + " higher";
+  char times[32];
+  std::snprintf(times, sizeof times, "%.1f times as high", 1 + gain);
+  return out + "; without it throughput would be " + times;
 }
 
 // "14 % of the step"; "about 27 % of the step" where the interval, which the evidence states, is wider than the figure.

@@ -21,8 +21,7 @@ const Rule kStragglerHostRule = {
     "A rank's host is slow to issue work",
     "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less",
     "In every step one rank arrives late although its GPU had nothing to do: its host was slow to launch the work. "
-    "Python "
-    "overhead, logging, a busy CPU, wrong CPU affinity, synchronous file access.",
+    "Usual reasons: Python overhead, logging, a busy CPU, wrong CPU affinity, synchronous file access.",
     "With slow GPU work the device is busy until the collective. Waiting for data is reported separately where the "
     "trace shows the loader.",
     {"Look at what the named rank's host does in the gap (py-spy record, the trace's CPU rows).",

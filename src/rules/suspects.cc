@@ -148,10 +148,10 @@ static void TellStuckWatchdog(const Case& facts, const std::string& who, Finding
   if (stuck) {
     finding.headline += ", but its watchdog thread made no progress";
     if (seconds > 0) finding.headline += " for " + DurationWords(seconds * 1'000'000'000);
-    if (gil) finding.headline += ", and the GIL could not be taken";
+    if (gil) finding.headline += ", and the GIL could not be acquired";
     finding.evidence.push_back(CiteEvent(*stuck, "the watchdog of " + who + " made no progress"));
   } else {
-    finding.headline += ", but its GIL could not be taken";
+    finding.headline += ", and its GIL could not be acquired";
   }
   if (gil) finding.evidence.push_back(CiteEvent(*gil, "a thread of " + who + " held the GIL"));
   finding.fix.front() = "Take the stack of " + who +
@@ -267,7 +267,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                     : "; its process was alive, so its own code is stuck or slow, or has taken another path" +
                           (shown ? ": " + OutputWords(front) : std::string());
     if (ahead && front.other)
-      finding.evidence.push_back({front.other->source, front.other->text, "how far the others came"});
+      finding.evidence.push_back({front.other->source, front.other->text, "how far the others got"});
     if (const size_t at = finding.headline.find(unknown); at != std::string::npos)
       finding.headline.replace(at, unknown.size(), told);
   }
@@ -292,7 +292,7 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   const bool recorded = MayHaveFlightRecords(facts.incident);
   diagnosis.open.push_back(
       {(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
-       (has_stack ? std::string("stacks with the ranks before them (a file of its own for each rank), the ") +
+       (has_stack ? std::string("stacks that name their ranks (a separate file for each rank), the ") +
                         (recorded ? "flight record of " : "output of ")
         : alive && suspect->has_output
             ? std::string("the stack (py-spy dump)") + (recorded ? " and the flight record of " : " of ")

@@ -41,14 +41,15 @@ void TakeTold(const Case& facts, const Event& event, ToldEvents& told) {
 }
 
 static std::string ProcessWords(const ToldEvents& told) {
+  constexpr size_t kMost = 4;
   std::string pids;
   size_t shown = 0;
   for (const auto& [host, pid] : told.rankless) {
-    if (shown++ == 4) {
+    if (shown++ == kMost) {
       pids += ", ...";
       break;
     }
-    pids += (pids.empty() ? "" : ", ") + std::to_string(pid);
+    pids += (shown == 1 ? "" : shown == told.rankless.size() ? " and " : ", ") + std::to_string(pid);
   }
   return (told.rankless.size() == 1 ? "process " : "processes ") + pids;
 }
@@ -67,6 +68,8 @@ static std::string PlaceWords(const std::set<std::string>& hosts) {
 std::string TellerWords(const ToldEvents& told) {
   // What is known of processes without a rank is not of those ranks.
   if (!told.ranks.empty() && !told.other_hosts.empty()) {
+    if (told.ranks.size() == 1 && told.rankless.size() == 1 && told.rank_hosts.empty())
+      return RankWords(told.ranks) + " (most likely the process on " + PlaceWords(told.other_hosts) + ")";
     const std::string place = told.ranks.size() == 1 && told.rank_hosts.size() > 1 ? "" : PlaceWords(told.rank_hosts);
     return RankWords(told.ranks) + (place.empty() ? "" : " on " + place) +
            (told.rankless.size() == 1 ? " and a process on " : " and processes on ") + PlaceWords(told.other_hosts);
@@ -91,7 +94,8 @@ std::string TellerWords(const ToldEvents& told) {
 }
 
 bool TellSeveral(const ToldEvents& told) {
-  if (!told.ranks.empty() && !told.other_hosts.empty()) return true;
+  if (!told.ranks.empty() && !told.other_hosts.empty())
+    return told.ranks.size() > 1 || told.rankless.size() > 1 || !told.rank_hosts.empty();
   if (HostsTell(told)) return told.hosts.size() > 1;
   return told.ranks.size() > 1 || (told.ranks.empty() && told.rankless.size() > 1);
 }

@@ -135,8 +135,9 @@ std::vector<std::string> BenchmarkSteps(const Incident& incident, const Benchmar
         "Run it on each host by itself first, then on two: where one host alone hangs, it is the path between its "
         "GPUs; else test with NCCL_IB_DISABLE=1, which leaves the adapters out.");
   steps.push_back(
-      "Run it with NCCL_P2P_DISABLE=1 before the command (behind the program's name it is an argument and has no "
-      "effect; with mpirun: -x NCCL_P2P_DISABLE=1). If that helps, the direct path between GPUs is broken: the IOMMU or "
+      "Run it with NCCL_P2P_DISABLE=1 before the command (after the program's name it is an argument and has no "
+      "effect; with mpirun: -x NCCL_P2P_DISABLE=1). If that helps, the direct path between GPUs is broken: the IOMMU "
+      "or "
       "ACS of the host (iommu=pt, ACS off), or cards and drivers that do not support it.");
   steps.push_back(
       "Find the pair: CUDA_VISIBLE_DEVICES=0,1 and so on, with two GPUs each; p2pBandwidthLatencyTest shows pairs "

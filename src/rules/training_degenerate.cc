@@ -44,8 +44,8 @@ void JudgeRunawayLoss(const Case& facts, RuleAnswer& answer) {
   finding.headline = "training diverges: " + series.name + " was " + Number(value.least) + " at its lowest, is " +
                      Number(value.last) + " in the last line, and has not fallen since" +
                      (found->ranks > 1 ? " (" + std::to_string(found->ranks) + " ranks)" : "");
-  finding.evidence.push_back({value.far_source, "", "from here on it is ten times its lowest value and more"});
-  finding.evidence.push_back({series.last, "", "the last line that tells it"});
+  finding.evidence.push_back({value.far_source, "", "from here on it is at least ten times its lowest value"});
+  finding.evidence.push_back({series.last, "", "the last line that shows it"});
   finding.explanation =
       "A loss that grows by orders of magnitude and stays there will overflow to inf or NaN soon. The usual reasons "
       "are "
@@ -58,7 +58,7 @@ void JudgeRunawayLoss(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
-// Every answer got the reward 0, so no answer is better than another one, and nothing is learnt.
+// Every answer got the reward 0, so no answer is better than another one, and nothing is learned.
 struct NoReward {
   const FigureSeries *reward = nullptr, *spread = nullptr;
 };
@@ -81,10 +81,10 @@ Finding NoRewardFinding(const NoReward& found) {
   finding.confidence = lines >= kFewReports ? Confidence::likely : Confidence::possible;
   finding.headline = "The reward is 0 for every answer, and so is its standard deviation, in " +
                      (lines == 1 ? std::string("the only report shown") : "all " + std::to_string(lines) + " reports") +
-                     ": no answer is better than another, so nothing is learnt";
+                     ": no answer is better than another, so nothing is learned";
   finding.evidence.push_back({found.spread->last, "reward 0, standard deviation 0", "the last of these reports"});
   finding.fix = {
-      "Print some answers beside the parts of their reward: does the reward function find the answer in the format "
+      "Print some answers next to the parts of their reward: does the reward function find the answer in the format "
       "that "
       "the model writes (tags, boxes, language)? Are answers cut at the length limit before they end?",
       "Check the prompt and its chat template against the ones of the model's supervised training, and that the "
@@ -107,7 +107,7 @@ void JudgeZeroGradients(const Case& facts, RuleAnswer& answer) {
     finding.confidence = Confidence::likely;
     finding.headline =
         "the gradient norm is exactly 0 in all " + std::to_string(norm.lines) + " reports, so nothing is learned";
-    finding.evidence.push_back({record.source, "", "the last line of progress"});
+    finding.evidence.push_back({record.source, "", "the last progress line"});
     finding.fix = {"Look at the labels of a batch: are all of them masked (-100), or cut off by the maximum length?",
                    "See that the parameters that should learn require gradients and are given to the optimizer, and "
                    "that the loss depends on them (detach, no_grad, frozen adapters).",
@@ -159,12 +159,12 @@ extern const Rule kTrainingDegenerateRule;
 const Rule kTrainingDegenerateRule = {
     "training-degenerate",
     "The loss or every reward is exactly 0, the loss diverges, or the gradient norm does not change",
-    "the job's own lines of progress with loss, gradient norm or reward",
+    "the job's own progress lines with loss, gradient norm or reward",
     "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm in "
     "all digits. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that prints "
     "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. A loss "
-    "that grows by orders of magnitude and stays there diverges. In reinforcement learning, rewards that are all 0 "
-    "teach nothing: mostly the reward function does not find the answers.",
+    "that grows by orders of magnitude and stays there diverges. In reinforcement learning, nothing is learned from "
+    "rewards that are all 0: usually the reward function does not find the answers.",
     "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
     "clipped before it is printed is a round number. A peak of the loss that comes down again is usual. None of these "
     "counts here.",

@@ -32,7 +32,7 @@ Finding FloorFinding(const LossScaleDrop& scale) {
   finding.headline = "The loss scale is at its minimum (" + FigureWords(scale.to) + ") and the gradients overflow in " +
                      std::to_string(scale.at_floor) + " steps in a row" +
                      (scale.last_step >= 0 ? " (up to step " + std::to_string(scale.last_step) + ")" : "") +
-                     ": every one of them is skipped, so nothing is learnt";
+                     ": every one of them is skipped, so nothing is learned";
   finding.fix = {
       "Use bfloat16, which needs no loss scale, or float32 for the part that overflows; a lower scale would not help: "
       "the gradients, or the loss itself, are not finite before they are scaled.",
@@ -54,8 +54,7 @@ Finding ScaleFinding(const TrainingRecord& record) {
                      std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
                      FigureWords(scale.to) + ", and every one of these steps was skipped";
   finding.fix = {
-      "The steps were skipped, so the weights are those of before: stop the job, and go on from the last checkpoint "
-      "with "
+      "The steps were skipped, so the weights are unchanged: stop the job, and continue from the last checkpoint with "
       "a lower learning rate, with gradient clipping, or in bfloat16, which needs no loss scale.",
       "Find what overflows: torch.autograd.set_detect_anomaly(True) for a few steps; compare the ranks: if one alone "
       "has "
@@ -112,7 +111,7 @@ Finding ValueFinding(const NonFiniteTraining& found) {
                         (found.others == 1 ? " other figure is" : " other figures are") + " not finite either";
   finding.evidence.push_back({value.run_source, name + " " + value.word, "the first line with such a value"});
   if (found.last.line > 0 && found.last.offset != value.run_source.offset)
-    finding.evidence.push_back({found.last, "", "the last line of progress"});
+    finding.evidence.push_back({found.last, "", "the last progress line"});
   return finding;
 }
 
@@ -124,8 +123,8 @@ void NameTheFirst(const FirstNonFinite& first, Finding& finding) {
   finding.ranks = {rank};
   finding.headline = RankWords({rank}) + " had a loss of " +
                      (first.first->value == "nan" ? "NaN" : first.first->value) + " first, at " + first.first->at +
-                     ", where that of " + others + (first.finite == 1 ? " was" : " were") +
-                     " finite; the next reduction of the gradients carried it "
+                     ", when the loss of " + others +
+                     " was still finite; the next reduction of the gradients carried it "
                      "to all ranks";
   if (!finding.evidence.empty()) finding.evidence.front() = {first.first->source, "", "the first such value"};
   finding.fix = {
@@ -251,7 +250,7 @@ extern const Rule kTrainingNotFiniteRule;
 const Rule kTrainingNotFiniteRule = {
     "training-not-finite",
     "The loss or the gradients are NaN or infinite",
-    "the job's own lines of progress with loss, gradient norm or loss scale, or the error with which the program stops "
+    "the job's own progress lines with loss, gradient norm or loss scale, or the error with which the program stops "
     "for it",
     "The job runs on, but what it computes is lost: a NaN in the loss or in the gradients gets into every weight with "
     "the next update. Usual reasons: a learning rate that is too high, float16 where bfloat16 is needed, a bad sample, "
@@ -262,8 +261,8 @@ const Rule kTrainingNotFiniteRule = {
     {"Stop the job and go back to the last checkpoint before the first NaN; later ones contain it.",
      "Find the first NaN: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients after "
      "each backward pass. Compare the ranks: if one alone has it first, suspect its data or its GPU.",
-     "Lower the learning rate, clip gradients, use bfloat16 instead of float16; leave out the samples of that step and "
-     "see if it recurs."},
+     "Lower the learning rate, clip gradients, use bfloat16 instead of float16; skip the samples of that step and see "
+     "if it recurs."},
     {"End the job, or skip the update, when the loss or the gradient norm is not finite.",
      "Log loss, gradient norm and skipped steps for every step."},
     JudgeTrainingNotFinite};

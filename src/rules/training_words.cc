@@ -42,7 +42,7 @@ std::string PaceRange(const TrainingRecord& record) {
     std::snprintf(text, sizeof text, "%.4g", high);
   else
     std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
-  if (record.unit == "report") return "A line of progress is of " + std::string(text) + " s.";
+  if (record.unit == "report") return "A progress line takes " + std::string(text) + " s.";
   if (!steps)
     return "The rate is " + std::string(text) + " " + record.unit + "s per second" +
            (record.per_gpu ? " on each GPU." : ".");
@@ -214,7 +214,7 @@ std::string TrainingWords(const Case& facts) {
   for (const EarlierRun& run : facts.incident.earlier_runs)
     if (run.restarts == 0 && run.source.file == last->source.file)
       before = "steps up to " + std::to_string(run.last_step) + " ended with '" + MessageWords(run.end, kMostOfEnd) +
-               "' (line " + std::to_string(run.source.line) + "); steps then begin again. ";
+               "' (line " + std::to_string(run.source.line) + "); step numbers then start again. ";
   const std::string restarts = RestartWords(facts.incident);
   const std::vector<std::string> passed = PassedTroubles(facts.incident);
   const auto& survived = facts.incident.survived;

@@ -27,7 +27,7 @@ struct NetworkChoice {
   ToldEvents direct_off;   // NCCL says that GPUDirect is off for an adapter
   bool direct_on = false;
   const Event* told_staged = nullptr;  // ... that GPUDirect RDMA is off
-  const Event* told_fast = nullptr;  // whoever pasted the log says that the hosts have fast adapters
+  const Event* told_fast = nullptr;    // whoever pasted the log says that the hosts have fast adapters
 };
 
 bool IsConnectionOverIb(const Event& event) { return event.Means(Meaning::over_infiniband); }
@@ -76,7 +76,14 @@ NetworkChoice ReadChoices(const Case& facts) {
 
 // The rule's advice, in its order: only what fits is given.
 enum class Slow : uint8_t { sockets, shared_memory, staged };
-std::string Advice(Slow kind) { return std::string(kTransportFallbackRule.fix[static_cast<size_t>(kind)]); }
+// Without the condition, which the list of all steps needs.
+std::string Advice(Slow kind) {
+  const std::string_view step = kTransportFallbackRule.fix[static_cast<size_t>(kind)];
+  const size_t colon = step.find(": ");
+  std::string words(colon == std::string_view::npos ? step : step.substr(colon + 2));
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z') words[0] = static_cast<char>(words[0] - 'a' + 'A');
+  return words;
+}
 
 std::string UseWords(const ToldEvents& told, std::string_view verb) {
   return TellerWords(told) + " " + std::string(verb) + (TellSeveral(told) ? "" : "s");
@@ -172,7 +179,7 @@ Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std:
         CiteEvent(*splitters[i], i == 0 ? "the name of the host for one process" : "another name for another process"));
   finding.fix = {
       "Give all processes of a host the same NCCL_HOSTID, or unset it: they then use NVLink, PCIe or shared memory. "
-      "If one host stands in for several in a test, nothing is wrong."};
+      "If a test uses one host in place of several, nothing is wrong."};
   finding.explanation =
       "NCCL takes processes with different values of NCCL_HOSTID for processes of different hosts, and connects them "
       "over the network instead of NVLink, PCIe or shared memory.";

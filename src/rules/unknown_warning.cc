@@ -33,7 +33,8 @@ bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
   finding.severity = Severity::note;
   finding.headline =
       "no line reports a fault; RCCL advises settings of the host or of the environment that are missing here";
-  finding.explanation = "The messages name them. They matter for speed and stability on some machines; setup goes on.";
+  finding.explanation =
+      "The messages name them. They matter for speed and stability on some machines; setup continues.";
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "rccl-host-setting" &&
         finding.evidence.size() < kMostOfAdvice)
@@ -69,8 +70,8 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   finding.severity = Severity::note;
   finding.headline = "NCCL warns in " + SubjectWords(SubjectOf(facts.incident, *warning)) + ": '" +
                      MessageWords(warning->text) + "'; what follows from it is not in these files";
-  finding.explanation = "No rule knows this warning, and nothing tells how the job ended.";
-  finding.evidence.push_back(CiteEvent(*warning, "a warning that no rule knows"));
+  finding.explanation = "Tacet does not know this warning, and nothing shows how the job ended.";
+  finding.evidence.push_back(CiteEvent(*warning, "a warning that Tacet does not know"));
   finding.fix = {"Look at what follows in the log: NCCL's error names the call that failed ('-> 2', '-> 3').",
                  HasNcclInfo(facts.incident)
                      ? "Keep the output of every rank from the start to the end."

@@ -105,14 +105,15 @@ void JudgeStranger(const Case& facts, std::string_view cause, RuleAnswer& answer
   finding.ranks = {stranger.rank};
   finding.affected_ranks = stranger.others;
   finding.operation = OperationRef{stranger.wait->op, stranger.wait->seq, -1};
-  finding.headline = WaitWords(stranger.others) + " in " + std::string(Name(stranger.wait->op)) + " " + number +
-                     (stranger.misfit ? ", and " + who + " has issued its own " + number +
-                                            ", which does not fit: a message has another size than its receiver "
-                                            "expects. "
-                                      : ", which " + who +
-                                            " has completed, although no rank can complete it before "
-                                            "the others. ") +
-                     "The " + number + " of " + who + " is most likely another call";
+  finding.headline =
+      WaitWords(stranger.others) + " in " + std::string(Name(stranger.wait->op)) + " " + number +
+      (stranger.misfit
+           ? ", and " + who + " has issued its own " + number +
+                 ", which does not match: a message has a different size from the one that its receiver expects. "
+           : ", which " + who +
+                 " has completed, although no rank can complete it before "
+                 "the others. ") +
+      "The " + number + " of " + who + " is most likely a different call";
   finding.evidence.push_back(
       CiteEvent(*stranger.wait, RankWords(stranger.others) + " waited in this call until they timed out"));
   const auto& counters = stranger.counters->As<WorkCounters>();

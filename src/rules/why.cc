@@ -58,6 +58,38 @@ bool Holds(const ProcessState& state, const std::variant<Liveness, HostPlace, Gp
   return state.gpu.value == std::get<GpuPlace>(says);
 }
 
+// What the cited line says of the wait.
+std::string_view HangWords(const Event& told) {
+  switch (told.kind) {
+    case EventKind::told_hang: return "the text around the log says that the job hangs";
+    case EventKind::hung_task: return "the kernel reports a blocked process";
+    case EventKind::heartbeat_stuck:
+      return told.As<HeartbeatStuck>().waits_for_workers ? "the engine waits for its workers"
+                                                         : "a watchdog thread made no progress";
+    case EventKind::gil_blocked: return "a process made no progress";
+    case EventKind::xla_wait: return "threads wait for others that have not arrived";
+    case EventKind::desync_report: return "a report names ranks that have not joined an operation";
+    default: return "a rank waited until it timed out";
+  }
+}
+
+// Nothing that gave up waiting is cited.
+std::string_view StillWords(const Case& facts, std::string_view cause) {
+  if (cause == "resources-pending") return "the job has not started";
+  if (cause.starts_with("init-")) return "setup has not completed";
+  return facts.incident.streams.empty()
+             ? "the job makes no progress; the finding says what it waits for"
+             : "operations did not finish, and were in flight for far longer than those before them";
+}
+
+// A listing of ports or a benchmark shows no job.
+bool ShowsJob(const Incident& incident) {
+  return !incident.streams.empty() || !incident.timelines.empty() || !incident.training.empty() ||
+         std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+           return event.kind == EventKind::progress || event.kind == EventKind::init_completed;
+         });
+}
+
 EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
   const JobEnd& end = facts.analyses.end;
   const auto by = [&](std::string says) {
@@ -69,17 +101,20 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
         return by("the stacks of all ranks were taken with a tool, and then the job was ended from outside");
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
         return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
-      if (end.kind == JobEnding::hung && end.told) return by("a rank waited until it timed out");
+      if (end.kind == JobEnding::hung && end.told) return by(std::string(HangWords(*end.told)));
       if (const Event* timeout = facts.analyses.outcome.first_timeout)
         return CiteEvent(*timeout, "an operation did not finish before its timeout");
-      return CiteAbsence("operations did not finish, and were in flight for far longer than those before them");
+      return CiteAbsence(std::string(StillWords(facts, diagnosis.cause)));
     case Status::crash:
       if (diagnosis.cause == "killed-by-scheduler") return by("the job was ended from outside before it was done");
-      return by(end.told && end.told->kind == EventKind::nccl_warning ? "a process reports an error that ends the job"
-                                                                      : "processes ended with an error or were ended");
+      if (!end.told) return CiteAbsence("the cited error ends a job");
+      return by(end.told->kind == EventKind::nccl_warning ? "a process reports an error that ends the job"
+                                                          : "processes ended with an error or were ended");
     case Status::slow:
-    case Status::degraded: return CiteAbsence("the job makes progress; the finding says what it loses");
-    case Status::corrupt: return CiteAbsence("the job makes progress, but its results are wrong");
+    case Status::degraded:
+      return CiteAbsence(ShowsJob(facts.incident) ? "the job makes progress; the finding says what it loses"
+                                                  : "nothing failed here; the finding says what is slow or missing");
+    case Status::corrupt: return CiteAbsence("the computed results are wrong");
     case Status::healthy: return by("nothing failed, and every rank was seen until its exit");
     case Status::undetermined: return CiteAbsence("nothing shows how the job ended");
   }

@@ -54,6 +54,19 @@ TEST(Why, CausesThatWouldExplainTheVerdictAreNamedWithWhereTheyWouldShow) {
   EXPECT_NE(memory->because.find("kernel log"), std::string::npos) << memory->because;
 }
 
+TEST(Why, AJobThatHasNotStartedHadNoOperationsInFlight) {
+  Incident incident;
+  Event& event = incident.events.emplace_back();
+  event.kind = EventKind::start_pending;
+  event.speaker = kNobody;
+  event.Make<Pending>().by = "Ray";
+  const ExplainedJob waits(std::move(incident));
+  ASSERT_EQ(waits.diagnosis.cause, "resources-pending");
+  EXPECT_EQ(waits.why.status.says, "the job has not started");
+  const ExplainedJob stuck(StuckInLoader().Finish());
+  EXPECT_NE(stuck.why.status.says.find("operation"), std::string::npos) << stuck.why.status.says;
+}
+
 TEST(Why, AHealthyJobHasNoRivals) {
   JobSketch job(4);
   job.Rounds(10);

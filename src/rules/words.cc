@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/event_words.h"
+#include "model/subject.h"
 
 namespace tacet {
 
@@ -128,17 +129,21 @@ std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks,
     for (size_t at = advice.find(what); at != std::string::npos; at = advice.find(what, at + by.size()))
       advice.replace(at, what.size(), by);
   };
-  std::set<std::string_view> hosts;
+  std::set<std::string> hosts;
   for (const Rank rank : ranks) {
     const auto known = incident.process_of.find(rank);
     const Process* process = known == incident.process_of.end() ? nullptr : &incident.processes[known->second];
     if (ranks.size() == 1 && process && process->pid > 0) replace(" PID", " " + std::to_string(process->pid));
-    hosts.insert(process ? std::string_view(process->host) : std::string_view());
+    // The events are looked through for one rank alone: there may be millions of them, and thousands of ranks.
+    hosts.insert(ranks.size() == 1 ? ToldHostOf(incident, rank) : process ? process->host : std::string());
   }
   const bool named = hosts.size() == 1 && !hosts.begin()->empty();
-  if (!named && ranks.size() == 1) return advice;
-  const std::string its = named ? std::string(*hosts.begin()) : "their hosts",
-                    that = named ? std::string(*hosts.begin()) : "those hosts";
+  if (!named && ranks.size() == 1) {
+    for (const std::string_view on : {"on ", "On "})
+      replace(std::string(on) + "that host", std::string(on) + "the host of " + RankWords(ranks));
+    return advice;
+  }
+  const std::string its = named ? *hosts.begin() : "their hosts", that = named ? *hosts.begin() : "those hosts";
   for (const std::string_view on : {"on ", "On "}) {
     replace(std::string(on) + "its host", std::string(on) + its);
     replace(std::string(on) + "that host", std::string(on) + that);

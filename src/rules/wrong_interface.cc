@@ -217,6 +217,8 @@ Finding FromTarget(const Case& facts, const SetupNetwork& network, const Event& 
 
 }  // namespace
 
+extern const Rule kWrongInterfaceRule;
+
 static RuleAnswer JudgeChosenAddress(const Case& facts) {
   RuleAnswer answer;
   const SetupNetwork network = ReadSetupNetwork(facts);
@@ -261,6 +263,11 @@ static RuleAnswer JudgeChosenAddress(const Case& facts) {
                        "): the hosts have addresses of one subnet there.",
                    "On each host: ip -br addr, and ip route get ADDRESS for the address of another host."};
   if (finding.ranks.empty()) AskWhichRank({}, answer);
+  // Settings of MPI are of no use where no line is MPI's.
+  const auto of_mpi = [](const Event& event) { return event.library == Library::mpi; };
+  if (finding.fix.empty() && std::none_of(facts.incident.events.begin(), facts.incident.events.end(), of_mpi))
+    for (const std::string_view step : kWrongInterfaceRule.fix)
+      if (!step.starts_with("Open MPI")) finding.fix.emplace_back(step);
   answer.findings.push_back(std::move(finding));
   return answer;
 }
@@ -272,12 +279,12 @@ static RuleAnswer JudgeWrongInterface(const Case& facts) {
   return answer;
 }
 
-extern const Rule kWrongInterfaceRule;
 const Rule kWrongInterfaceRule = {
     "wrong-interface",
     "NCCL, gloo or MPI chose an address that peers cannot reach",
     "NCCL logs (Bootstrap and NET/Socket lines, WARN about connect), or the errors of gloo, Open MPI and the store",
-    "Each process tells the others at which address it listens. Here only its own host, or its own network segment, "
+    "Each process announces to the others the address at which it listens. Here only its own host, or its own network "
+    "segment, "
     "can reach that address: the loopback, a link-local address, a bridge of Docker, libvirt or a CNI plugin, a "
     "tunnel. Peers on other hosts are refused, find no route, or connect to themselves.",
     "Within one host all of these addresses work; if a connection fails there, the peer's process is gone or has not "

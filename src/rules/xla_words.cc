@@ -98,14 +98,14 @@ bool QuoteSlowXla(const Case& facts, Diagnosis& diagnosis) {
              : (wait.waited_s > 0 ? "an XLA thread waited about" + SecondWords(wait.waited_s)
                                   : "XLA threads waited" +
                                         (wait.seconds < 0 ? std::string() : " more than" + SecondWords(wait.seconds))) +
-                   XlaPlaceWords(wait) + " and went on");
+                   XlaPlaceWords(wait) + " and continued");
     finding.explanation = wait.compiling
                               ? "XLA compiles a program before its first run, and says so when that takes long."
                               : "XLA warns after some seconds of waiting, and takes it back when all have arrived.";
     finding.evidence.push_back(
         CiteEvent(event, wait.compiling ? "XLA's remark on a slow compilation" : "the warning that was taken back"));
     if (wait.passed_line > 0)
-      finding.evidence.push_back({SourceRef{event.source.file, wait.passed_line, 0}, "", "the thread went on"});
+      finding.evidence.push_back({SourceRef{event.source.file, wait.passed_line, 0}, "", "the thread continued"});
     finding.fix = {wait.compiling
                        ? "Keep compiled programs between runs (jax_compilation_cache_dir), and keep shapes constant: "
                          "each new shape is compiled again."

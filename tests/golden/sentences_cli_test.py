@@ -141,12 +141,12 @@ class Sentences(unittest.TestCase):
         self.never_says("wild/beside/restart_fails_otherwise.txt", "Ranks (at least 8)")
 
     def test_a_refused_command_line_is_told_as_one(self):
-        self.says("users/recorded/badflag_output", "Ranks 0 and 1 refused their command line: unrecognized arguments:",
+        self.says("users/recorded/badflag_output", "Ranks 0 and 1 rejected their command line: unrecognized arguments:",
                   "Correct the arguments in the launch command")
         self.never_says("users/recorded/badflag_output", "Which rank was it", "traceback", "data shard")
-        self.says("wild/setup/click_unknown_option.txt", "2 processes refused their command line: No such option: --warmup-step")
-        self.says("wild/setup/absl_unknown_flag.txt", "The program refused its command line: Unknown command line flag 'num_steps'")
-        self.says("wild/setup/torchrun_without_script.txt", "refused its command line: torchrun: error: the following arguments")
+        self.says("wild/setup/click_unknown_option.txt", "2 processes rejected their command line: No such option: --warmup-step")
+        self.says("wild/setup/absl_unknown_flag.txt", "The program rejected its command line: Unknown command line flag 'num_steps'")
+        self.says("wild/setup/torchrun_without_script.txt", "rejected its command line: torchrun: error: the following arguments")
 
     def test_the_frame_in_the_users_own_code_is_named(self):
         self.says("wild/last_lines/shape_error_before_summary.txt", "RuntimeError in forward (patch.py:61)",
@@ -223,12 +223,12 @@ class Sentences(unittest.TestCase):
 
     def test_what_was_reported_and_passed_is_told(self):
         self.says("wild/healthy/port_down_and_up_again.txt",
-                  "Port mlx5_3:1 of h200-a3 went down and came up again; no other line reports a fault.")
+                  "Port mlx5_3:1 of h200-a3 went down and came back up; no other line reports a fault.")
         self.says("wild/setup/store_refused_at_first.txt", "HEALTHY",
                   "2 attempts to connect to the store at 172.20.4.9:29512 failed, which is usual while it starts; no "
                   "other line reports a fault")
         self.says("wild/healthy/connect_retry_then_ok.txt",
-                  "2 attempts of NCCL to connect to a peer failed and were repeated")
+                  "2 attempts by NCCL to connect to a peer failed and were retried")
         self.never_says("wild/healthy/steady_steps.txt", "attempt", "no other line")
 
     def test_a_hang_of_a_group_asks_for_its_members_only(self):
@@ -256,7 +256,7 @@ class Sentences(unittest.TestCase):
 
     def test_a_checkpoint_that_does_not_fit_says_what_then_who(self):
         self.says("wild/setup/checkpoint_has_another_vocabulary.txt",
-                  "The checkpoint does not fit the model: model.embed_tokens.weight is [32000, 5120] in the checkpoint "
+                  "The checkpoint does not match the model: model.embed_tokens.weight is [32000, 5120] in the checkpoint "
                   "and [32064, 5120] in the model; ranks 0 and 3 raised RuntimeError in build (load.py:57)",
                   "1. the exception of ranks 0 and 3 ")
         path = "wild/frameworks2/size_mismatch_zero3.txt"

@@ -189,7 +189,7 @@ BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
 void AddRemarks(const BenchmarkRun& run, Fragment& out) {
   if (run.reached_largest && !run.concluded && run.failure.empty())
     out.Note(DiagnosticSeverity::note, "closing-lines-missing",
-             "the table reaches its largest size, only the closing lines are missing", run.source);
+             "the table reaches its largest size; only the closing lines are missing", run.source);
   else if (!run.concluded && run.failure.empty())
     out.Note(DiagnosticSeverity::warning, "truncated",
              "the benchmark's closing lines are missing: the benchmark was stopped, or the file is truncated; the "

@@ -159,7 +159,12 @@ class TextReader {
     std::string_view text = Trim(line);
     if (TakeLiteral(text, "#")) return TakeComment(Trim(text));
     if (IsBareComment(text, !empty())) return TakeComment(text);
-    if (const std::string_view quoted = QuotedSummary(line); !quoted.empty()) return TakeSummary(quoted);
+    if (const std::string_view quoted = QuotedSummary(line); !quoted.empty()) {
+      // The sentence may name the program as well.
+      for (std::string_view words = line; announced_.program.empty() && !words.empty();)
+        announced_.program = NcclTestsProgramIn(TakeWord(words));
+      return TakeSummary(quoted);
+    }
     if (const std::string_view failure = FailureIn(line); !failure.empty()) return TakeFailure(failure), true;
     NcclTestsSettings settings;
     if (const std::string_view program = NcclTestsProgramOfCommand(line, &settings); !program.empty()) {

@@ -103,12 +103,12 @@ class NsysImport : public NsysSink {
       speakers[i].rank = {device_of[i]};
       speakers[i].rank_certainty = Certainty::assumed;
     }
-    NoteRanks("the number of its device");
+    NoteRanks("the device numbers");
   }
 
   void NoteRanks(const std::string& source) {
     out_.Note(DiagnosticSeverity::note, "rank-assumed",
-              "an Nsight export does not state its ranks; taken from " + source);
+              "an Nsight export does not state its ranks; they are taken from " + source);
   }
 
   // Processes number the devices they see; the machine's own number tells them apart.

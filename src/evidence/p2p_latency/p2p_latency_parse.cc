@@ -16,13 +16,12 @@ class TableReader {
 
   bool Take(std::string_view line, uint32_t number, uint64_t offset) {
     std::string_view text = Trim(line);
-    if (TakeTitle(text)) return true;
+    if (TakeTitle(text, number, offset)) return true;
     if (TakeLiteral(text, "Device: ")) return TakeDevice(text);
     if (text.starts_with("Device=")) return TakeReach(text, number, offset);
     std::string_view rest = text;
     const std::string_view head = TakeWord(rest);
-    if (!title_.empty() && (head == "D\\D" || head == "GPU" || head == "CPU"))
-      return BeginTable(head, rest, number, offset);
+    if (!title_.empty() && (head == "D\\D" || head == "GPU" || head == "CPU")) return BeginTable(head, rest);
     if (in_table_ && TakeRow(text)) return true;
     in_table_ = in_table_ && text.empty();
     for (const std::string_view known :
@@ -34,11 +33,12 @@ class TableReader {
  private:
   // Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
   // P2P=Disabled Latency Matrix (us)
-  bool TakeTitle(std::string_view text) {
+  bool TakeTitle(std::string_view text, uint32_t number, uint64_t offset) {
     const size_t at = text.find(" Matrix");
     if (at == std::string_view::npos || !Contains(text, "P2P")) return false;
     in_table_ = false;
     title_ = text.substr(0, at).substr(0, 200);
+    title_line_ = number, title_offset_ = offset;
     is_latency_ = text.ends_with("(us)");
     if (!is_latency_ && !text.ends_with("(GB/s)")) title_.clear();  // which GPUs reach each other: not a measurement
     return true;
@@ -61,13 +61,13 @@ class TableReader {
     return true;
   }
 
-  bool BeginTable(std::string_view corner, std::string_view heads, uint32_t number, uint64_t offset) {
+  bool BeginTable(std::string_view corner, std::string_view heads) {
     P2pTable table;
     table.title = title_;
     table.corner = corner;
     table.is_latency = is_latency_;
-    table.line = number;
-    table.offset = offset;
+    table.line = title_line_;
+    table.offset = title_offset_;
     for (std::string_view word = TakeWord(heads); !word.empty(); word = TakeWord(heads)) {
       if (!IsDigit(word[0]) || table.columns.size() >= kMostDevices) return false;
       table.columns.emplace_back(word.substr(0, 16));
@@ -97,6 +97,8 @@ class TableReader {
 
   P2pOutput& out_;
   std::string title_;
+  uint32_t title_line_ = 0;
+  uint64_t title_offset_ = 0;
   bool is_latency_ = false, in_table_ = false;
 };
 

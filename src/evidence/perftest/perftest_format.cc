@@ -70,9 +70,10 @@ void ReadPerftest(const FileView& file, Fragment& out) {
     out.benchmark_runs.push_back(RunOf(table));
     const BenchmarkRun& run = out.benchmark_runs.back();
     if (!table.concluded && table.failure.empty())
-      out.Note(DiagnosticSeverity::warning, "truncated",
-               "the test's closing line is missing: it was stopped, or the file is cut; the rows before were read",
-               run.source);
+      out.Note(
+          DiagnosticSeverity::warning, "truncated",
+          "the test's closing line is missing: the test was stopped, or the file is cut; the rows before it were read",
+          run.source);
     // 4096 is what InfiniBand carries; RoCE takes what its Ethernet leaves it.
     if (table.link == "IB" && table.mtu > 0 && table.mtu < 4096)
       out.Note(DiagnosticSeverity::note, "small-mtu",

@@ -56,7 +56,8 @@ int64_t GpusOf(std::string_view demand) {
     const size_t close = rest.find('}', open);
     if (open == std::string_view::npos || close == std::string_view::npos) break;
     double gpus = 0, times = 1;
-    if (auto number = After(rest.substr(open, close - open), "'GPU': ")) TakeDouble(*number, &gpus);
+    for (const std::string_view name : {"'GPU': ", "{GPU: ", ", GPU: "})
+      if (auto number = After(rest.substr(open, close - open), name); number && gpus == 0) TakeDouble(*number, &gpus);
     rest.remove_prefix(close + 1);
     if (std::string_view tail = rest; TakeLiteral(tail, " * ")) TakeDouble(tail, &times);
     if (gpus > 0 && gpus < 1e6 && times > 0 && times < 1e6) sum += gpus * times;

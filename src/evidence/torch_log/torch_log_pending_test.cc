@@ -38,6 +38,13 @@ TEST(TorchLogPending, AnAddressIsNoUnknownNode) {
   EXPECT_EQ(pending.gpus_wanted, 2);
 }
 
+TEST(TorchLogPending, ADemandWithoutQuotesIsReadAsWell) {
+  EXPECT_EQ(PendingIn("The actor or task with ID 71aa cannot be scheduled right now. It requires {CPU: 1.000000, GPU: "
+                      "4.000000} for placement, however the cluster currently cannot provide the requested resources.")
+                .gpus_wanted,
+            4);
+}
+
 TEST(TorchLogPending, ATableInWhichNothingWaitsSaysNothing) {
   EXPECT_TRUE(NothingPends("Usage:\n 8.0/8.0 GPU\n\nDemands:\n (no resource demands)"));
   EXPECT_TRUE(NothingPends("peak 80.0 GPU hours"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
@@ -202,6 +203,9 @@ void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const So
     tail.in_trace = text.starts_with(' ');
     return;  // a frame, or the exception itself
   }
+  // Python's warning, and below it, indented, the line of code that it is about.
+  const bool below_warning = std::exchange(tail.below_warning, ContainsAny(text, {"Warning: "}));
+  if (below_warning && text.starts_with(" ")) return;
   if (IsLibraryLine(text)) return;
   text = Trim(text).substr(0, 600);
   const LinePlace at = PlaceOf(text, rank);

@@ -32,7 +32,7 @@ class PlaceReader {
   struct Tail {
     std::vector<OwnLine> lines;
     std::set<uint64_t> shapes;
-    bool in_trace = false, failed = false;
+    bool in_trace = false, failed = false, below_warning = false;
   };
   std::map<int32_t, Tail> tails_;
 };

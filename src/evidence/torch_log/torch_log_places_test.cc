@@ -51,6 +51,14 @@ TEST(Places, LinesOfTheLibrariesAndTracebacksAreNotTheProgram) {
   EXPECT_EQ(outline.own_lines.back().text, "[0] step 2");
 }
 
+TEST(Places, TheLineOfCodeBelowAWarningIsNotTheProgram) {
+  const LogOutline outline = Read({"[0] saved a.pt", "/venv/c10d_logger.py:83: UserWarning: barrier(): no device",
+                                   "  return func(*args, **kwargs)", "  [0] an indented line of the program"});
+  ASSERT_EQ(outline.own_lines.size(), 2u);
+  EXPECT_EQ(outline.own_lines[0].text, "[0] saved a.pt");
+  EXPECT_EQ(outline.own_lines[1].text, "[0] an indented line of the program");
+}
+
 TEST(Places, ALineThatIsPrintedAgainIsCounted) {
   const LogOutline outline = Read({"[1] waiting for /w/a.json", "[1] waiting for /w/a.json", "[0] wrote /w/b.json"});
   ASSERT_EQ(outline.own_lines.size(), 2u);
