@@ -15,6 +15,8 @@ std::string_view LibraryName(Library library) {
     case Library::mpi: return "MPI";
     case Library::neuron: return "Neuron's collectives";
     case Library::nvshmem: return "NVSHMEM";
+    case Library::ucx: return "UCX";
+    case Library::libfabric: return "libfabric";
     case Library::other: return "the collective library";
     case Library::server:
     case Library::not_told: break;
@@ -74,6 +76,8 @@ std::vector<std::string> MissingRankSteps(Library library) {
 
 std::vector<std::string> LibraryErrorSteps(const Event& error) {
   const std::string& cure = error.As<NcclError>().cure;
+  if (!cure.empty() && error.library != Library::hccl)
+    return {cure, "Look at the output of the peers for an earlier error."};
   switch (error.library) {
     case Library::hccl: {
       std::vector<std::string> steps = {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
@@ -98,6 +102,18 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
               "Check that the adapters are visible to the process (ibv_devinfo), and restrict NVSHMEM to those of the "
               "job's network with NVSHMEM_HCA_LIST.",
               "Look at the output of the peers for an earlier error."};
+    case Library::mpi:
+      return {
+          "Read the lines above the cited one: what a rank, ssh or a daemon of the launcher printed first is the "
+          "reason.",
+          "Run again with each line marked by its rank: mpirun --tag-output, mpiexec -prepend-rank; mpiexec -v shows "
+          "what the launcher does."};
+    case Library::libfabric:
+      return {"Follow the message: it names the variable or the call that libfabric refuses.",
+              "See what libfabric finds in the container: fi_info -p PROVIDER; run again with FI_LOG_LEVEL=warn."};
+    case Library::other:
+      return {"Look at the output of the peers for an earlier error.",
+              "Run again with the log of the library that reports it."};
     default: return {};
   }
 }
@@ -119,14 +135,15 @@ std::vector<std::string> LibraryHangSteps(const Event& told) {
                         "rank that reports no timeout: the others wait for it."
                       : "Read the plog of " + awaited +
                             " first (ascend/log/debug/plog), then those of the other ranks, for the earliest error.",
-      told.Means(Meaning::setup_failed)
-          ? "Check the link itself: hccn_tool -i DEVICE -link -g and -ip -g on both hosts, hccn_tool -i DEVICE -ping -g "
-            "address ADDRESS, and -tls -g, which must be the same everywhere."
-          : "While it hangs: npu-smi info shows which devices still work; py-spy dump --pid PID shows where each process "
-            "is.",
-      told.Means(Meaning::setup_failed)
-          ? "If some ranks only arrive late (loading, compiling): raise HCCL_CONNECT_TIMEOUT on all ranks, the limit of "
-            "this wait."
+      told.Means(Meaning::setup_failed) ? "Check the link itself: hccn_tool -i DEVICE -link -g and -ip -g on both "
+                                          "hosts, hccn_tool -i DEVICE -ping -g "
+                                          "address ADDRESS, and -tls -g, which must be the same everywhere."
+                                        : "While it hangs: npu-smi info shows which devices still work; py-spy dump "
+                                          "--pid PID shows where each process "
+                                          "is.",
+      told.Means(Meaning::setup_failed) ? "If some ranks only arrive late (loading, compiling): raise "
+                                          "HCCL_CONNECT_TIMEOUT on all ranks, the limit of "
+                                          "this wait."
       : told.op == OpKind::unknown && !told.peer.known()
           ? "If the ranks were merely slow: raise ACL_DEVICE_SYNC_TIMEOUT (device synchronization) and "
             "HCCL_EXEC_TIMEOUT "
@@ -148,6 +165,8 @@ std::string LibraryCapture(Library library) {
     case Library::neuron: return "the output of every process with NEURON_RT_LOG_LEVEL=INFO";
     case Library::paddle: return "the log of every trainer (log/workerlog.N), and the kernel log (dmesg -T)";
     case Library::nvshmem: return "the output of every rank with NVSHMEM_DEBUG=INFO";
+    case Library::ucx: return "the output of every rank from the start, with UCX_LOG_LEVEL=info";
+    case Library::libfabric: return "the output of every rank from the start, with FI_LOG_LEVEL=warn";
     case Library::other: return "the output of every rank, with the log of its collective library";
     case Library::server:
     case Library::not_told: break;
