@@ -106,7 +106,8 @@ Library LibraryOf(const Event& event) {
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ") || Contains(result, "Neuron runtime")) return Library::neuron;
   if (Contains(result, "libfabric")) return Library::libfabric;
-  if (event.kind == EventKind::connect_failed && Contains(text, "UCX ")) return Library::ucx;
+  if (Contains(result, "UCX") || (event.kind == EventKind::connect_failed && Contains(text, "UCX ")))
+    return Library::ucx;
   if (event.kind == EventKind::connect_failed && ContainsAny(text, {"HYDU_", "MPID_nem"})) return Library::mpi;
   if (ContainsAny(result, {"mpirun", "mpiexec", "Open MPI"})) return Library::mpi;
   if (ContainsAny(result, {"MSCCL++", "UCC", "nccl-tests"}) ||
@@ -311,9 +312,10 @@ void ReadException(Event& event) {
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication, TellsTimeout(event.text) || TellsCollective(event.text) ||
                                            TellsOtherRank(event.text) || event.As<Raised>().in_collective);
-  event.Set(Meaning::timed_out, TellsTimeout(event.text) && !TellsCollective(event.text) &&
-                                    !TellsOtherRank(event.text) &&
-                                    !Contains(event.text, "Endpoint timeout"));  // of UCX: a connection that broke
+  event.Set(
+      Meaning::timed_out,
+      TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text) &&
+          !ContainsAny(event.text, {"Endpoint timeout", "timed out connecting"}));  // of UCX: a connection that broke
   if (event.As<Raised>().refusal.empty() && !event.Means(Meaning::reported) && TellsOwnWaitForOthers(event.text))
     for (const Meaning meaning : {Meaning::consequence, Meaning::of_communication, Meaning::timed_out})
       event.Set(meaning);

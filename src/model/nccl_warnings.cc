@@ -154,7 +154,7 @@ std::string_view FatalCudaError(const NcclWarning& warning, std::string_view mes
   // does not tell whose fault it is.
   for (const std::string_view fault :
        {"out of memory", "illegal instruction", "ECC", "NVLink", "device-side assert", "misaligned address",
-        "hardware stack", "no CUDA-capable device", "GPU is lost", "Contained"})
+        "hardware stack", "over nvlink", "no CUDA-capable device", "GPU is lost", "Contained"})
     if (Contains(reason, fault)) return reason;
   return {};
 }

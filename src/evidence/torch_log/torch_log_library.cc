@@ -49,11 +49,12 @@ std::string_view DeviceWords(std::string_view text) {
   return words ? Trim(*words) : std::string_view();
 }
 
-RdmaFault FaultOf(std::string_view text, int64_t number) {
+RdmaFault FaultOf(std::string_view text, const LibraryLine& row) {
   constexpr int64_t kBadAddress = 14, kNoDevice = 19;
-  if (number == kBadAddress || Contains(text, "Bad address")) return RdmaFault::gpu_memory;
-  if (number == kNoDevice) return RdmaFault::no_device;
-  return Contains(text, "Cannot allocate memory") ? RdmaFault::locked_memory : RdmaFault::unknown;
+  if (row.number == kBadAddress || Contains(text, "Bad address")) return RdmaFault::gpu_memory;
+  if (row.number == kNoDevice) return RdmaFault::no_device;
+  if (Contains(text, "Cannot allocate memory")) return RdmaFault::locked_memory;
+  return row.what == "queue" ? RdmaFault::queues : RdmaFault::unknown;
 }
 
 TorchLogKind KindOf(LibraryTell tell) {
@@ -122,7 +123,7 @@ void Fill(const LibraryLine& row, const LogLine& line, TorchLogRecord& record, R
       record.value2 = out.highest_step();
       return;
     case LibraryTell::peer_access: record.subject = row.what; return;
-    case LibraryTell::rdma: record.value = static_cast<int64_t>(FaultOf(text, row.number)); return;
+    case LibraryTell::rdma: record.value = static_cast<int64_t>(FaultOf(text, row)); return;
     case LibraryTell::waited:
       if (const auto seconds = IntAfter(text, "timeout (")) record.value = *seconds * 1000;
       return;

@@ -61,6 +61,7 @@ inline constexpr LibraryLine kLibraryLines[] = {
     {"UCP API version is incompatible", "", LibraryTell::warning, "ucx-version"},
     {"UCP version is incompatible", "", LibraryTell::warning, "ucx-version"},
     {"max open files limit (ulimit -n)", "", LibraryTell::warning, "ucx-too-many-files"},
+    {"UCX  ERROR iface ", "failed to create ", LibraryTell::rdma, "queue"},
     {"Could not open the KNEM device", "", LibraryTell::warning, "ucx-path-refused"},
     {"check for CAP_IPC_LOCK privilege", "SHM_HUGETLB", LibraryTell::warning, "ucx-path-refused"},
     {"Not enough memory to write total of ", "/dev/shm", LibraryTell::shm_full},
@@ -79,6 +80,11 @@ inline constexpr LibraryLine kLibraryLines[] = {
     {"mca_btl_tcp_frag_", "Connection timed out", LibraryTell::lost},
     {"connect-ack received from", ", expected ", LibraryTell::warning, "mpi-versions-differ"},
     {"Failed to receive UCX worker address", "", LibraryTell::warning, "mpi-endpoint-missing"},
+    {"Failed to create UCP worker", "", LibraryTell::failed, "an error of UCX", -1,
+     "Read the lines of UCX above it, which name the reason (UCX_LOG_LEVEL=info); ucx_info -d shows what that host "
+     "has, "
+     "and ulimit -l whether memory may be locked."},
+    {"message sizes do not match across processes in the collective", "", LibraryTell::warning, "message-truncated"},
     {"*** MPI_ERR_PROC_FAILED", "", LibraryTell::lost},
     // Hydra and MPICH
     {"OFI endpoint open failed", "", LibraryTell::warning, "mpi-fabric-refused"},
@@ -88,7 +94,7 @@ inline constexpr LibraryLine kLibraryLines[] = {
     {"unable to allocate shared memory", "", LibraryTell::warning, "mpi-shared-memory"},
     {"Too many communicators (", "", LibraryTell::warning, "mpi-too-many-communicators"},
     {"HYDU_sock_connect", "unable to connect from ", LibraryTell::unreachable},
-    {"Communication error with rank ", "MPID_nem_tcp", LibraryTell::unreachable},
+    {"Communication error with rank ", ": Connection", LibraryTell::unreachable},
     {"one of the processes terminated badly", "", LibraryTell::failed, "an error of mpiexec"},
     {"unable to run bstrap_proxy on ", "", LibraryTell::failed, "an error of mpiexec", -1,
      "On the node that starts the job: ssh HOST hostname must work without a password, and the same MPI must be "
@@ -155,6 +161,7 @@ inline constexpr LibraryLine kLibraryLines[] = {
     {"gdr_open failed! Failed to initialize gdrcopy", "", LibraryTell::harmless},
     // gloo
     {"gloo/", "No ibverbs devices present", LibraryTell::rdma, "", 19},
+    {"Wait timeout for key(s): ", "", LibraryTell::waited},
     {"gloo/rendezvous/redis_store.cc", "Connection refused", LibraryTell::unreachable},
     {"op.preamble.length <= op.nbytes", "", LibraryTell::warning, "message-truncated"},
     // nccl-tests: "gpu02: Test timeout (120s) common.cu:523"

@@ -58,6 +58,8 @@ const MpiHelpReader::Note MpiHelpReader::kNotes[] = {
     {"No usable network interfaces were found on this host", Topic::failed,
      "Correct prte_if_include and prte_if_exclude (oob_tcp_if_include in Open MPI 4), or unset them; ip -br addr shows "
      "what that host has."},
+    {"PMIx_Init failed for the following reason", Topic::failed,
+     "Start the program with mpirun, or with srun --mpi=pmix: srun --mpi=list shows what this Slurm has."},
     {"failed an OFI Libfabric library call", Topic::failed,
      "See what libfabric finds there: fi_info -l in the container; --mca pml ob1 --mca mtl ^ofi goes without it as a "
      "test."},

@@ -332,6 +332,8 @@ LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (!ContainsAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
+  // "failed to connect, willRetry=1, retry=0, ...": it is tried again.
+  if (Contains(text, "willRetry=1")) return LineUse::ignored;
   std::string_view word;
   for (const std::string_view known :
        {"Connection refused", "No route to host", "Connection timed out", "Network is unreachable"})
