@@ -260,9 +260,10 @@ static std::optional<Finding> FindMissedAverage(const Incident& incident) {
       finding.headline += ": the average bus bandwidth is " + Figure(run.average_bus_gbs) + " GB/s";
     finding.explanation = "NCCL_TESTS_MIN_BW sets what the average must reach; the benchmark then ends with an error.";
     finding.evidence.push_back({run.summary, "", "the benchmark's own check of the average"});
-    finding.fix = {"Compare the largest sizes with what the hardware allows: tacet bandwidth on the same output, with "
-                   "NCCL_DEBUG=INFO.",
-                   "The average counts all sizes, small ones too: begin at a large size (-b 1G) to judge the links."};
+    finding.fix = {
+        "Compare the largest sizes with what the hardware allows: tacet bandwidth on the same output, with "
+        "NCCL_DEBUG=INFO.",
+        "The average counts all sizes, small ones too: begin at a large size (-b 1G) to judge the links."};
     return finding;
   }
   return std::nullopt;

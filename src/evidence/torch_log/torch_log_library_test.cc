@@ -46,7 +46,7 @@ TEST(LibraryLines, AConnectionThatIsRefusedIsNoFaultOfTheNetwork) {
       Only("[cn7:551:0] sock.c:334  UCX  ERROR connect(fd=71, dest_addr=172.17.0.1:43012) failed: Connection refused",
            EventKind::connect_failed);
   EXPECT_EQ(refused.As<ConnectFailure>().address, "172.17.0.1:43012");
-  EXPECT_TRUE(refused.Means(Meaning::refused));
+  EXPECT_EQ(refused.As<ConnectFailure>().words, "Connection refused");
   const Event late =
       Only("[cn7:551:0] sock.c:334  UCX  ERROR connect(fd=71, dest_addr=10.0.0.1:43012) failed: Connection timed out",
            EventKind::nccl_warning);
