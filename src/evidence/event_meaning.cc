@@ -18,9 +18,11 @@
 #include "evidence/message_facts.h"
 #include "evidence/refused_object.h"
 #include "evidence/torch_log/torch_log_chain.h"
+#include "evidence/torch_log/torch_log_library.h"
 #include "evidence/torch_log/torch_log_line.h"
 #include "model/device_error.h"
 #include "model/event_words.h"
+#include "model/nccl_warnings.h"
 #include "model/refusals.h"
 
 namespace tacet {
@@ -28,6 +30,13 @@ namespace {
 
 // gloo's own word for a wait that reached its limit; which wait it was stands on the next line.
 constexpr std::string_view kGlooGaveUp = "Application timeout caused pair closure";
+
+// RuntimeError: [.../gloo/transport/tcp/pair.cc:520] Read timeout [10.1.4.9]:23811
+bool IsGlooTimeout(std::string_view text) {
+  return Contains(text, kGlooGaveUp) ||
+         (Contains(text, "gloo/transport/") &&
+          ContainsAny(text, {"Timed out waiting", "Read timeout ", "Write timeout ", "Send timeout "}));
+}
 
 bool TellsTimeout(std::string_view text) {
   return ContainsAny(text, {"timed out", "times out", "time out", "imeout", "TIMEOUT"});
@@ -96,6 +105,15 @@ Library LibraryOf(const Event& event) {
     return Library::other;
   if (Contains(result, "oneCCL") || ContainsAny(text, {"|CCL_ERROR|", "|CCL_WARN|", "oneCCL"})) return Library::oneccl;
   if (Contains(text, "CCOM WARN ") || Contains(result, "Neuron runtime")) return Library::neuron;
+  if (Contains(result, "libfabric")) return Library::libfabric;
+  if (Contains(result, "UCX") || (event.kind == EventKind::connect_failed && Contains(text, "UCX ")))
+    return Library::ucx;
+  if (event.kind == EventKind::connect_failed && ContainsAny(text, {"HYDU_", "MPID_nem"})) return Library::mpi;
+  if (ContainsAny(result, {"mpirun", "mpiexec", "Open MPI"})) return Library::mpi;
+  if (ContainsAny(result, {"MSCCL++", "UCC", "nccl-tests"}) ||
+      (event.kind == EventKind::watchdog_timeout &&
+       ContainsAny(text, {"pollSendCq", "Host2HostSemaphore", "UCC  WARN"})))
+    return Library::other;
   if (Contains(result, "NVSHMEM") || ContainsAny(text, {"nvshmem", "DeepEP ", "ibgda.cpp:", "ibrc.cpp:",
                                                         "on the specified memory type", "connect EPS failed"}))
     return Library::nvshmem;
@@ -183,6 +201,7 @@ bool SpeaksOfOthers(const Event& exception) {
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(type, "EOFError") && exception.text.empty()) return true;
   if (exception.As<Raised>().of_parent) return true;
+  if (PassesOnLibraryWords(exception.text) || IsGlooTimeout(exception.text)) return true;
   return ContainsAny(
              exception.text,
              {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
@@ -293,8 +312,10 @@ void ReadException(Event& event) {
   event.Set(Meaning::consequence, (others && event.As<Raised>().refusal.empty()) || no_reason);
   event.Set(Meaning::of_communication, TellsTimeout(event.text) || TellsCollective(event.text) ||
                                            TellsOtherRank(event.text) || event.As<Raised>().in_collective);
-  event.Set(Meaning::timed_out,
-            TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text));
+  event.Set(
+      Meaning::timed_out,
+      TellsTimeout(event.text) && !TellsCollective(event.text) && !TellsOtherRank(event.text) &&
+          !ContainsAny(event.text, {"Endpoint timeout", "timed out connecting"}));  // of UCX: a connection that broke
   if (event.As<Raised>().refusal.empty() && !event.Means(Meaning::reported) && TellsOwnWaitForOthers(event.text))
     for (const Meaning meaning : {Meaning::consequence, Meaning::of_communication, Meaning::timed_out})
       event.Set(meaning);
@@ -313,7 +334,7 @@ void ReadException(Event& event) {
   }
   event.Set(Meaning::host_memory, SpeaksOfHostMemory(event));
   if (others && ContainsAny(event.text, {"gloo/transport/", kGlooGaveUp}))
-    event.Set(ContainsAny(event.text, {"Timed out waiting", kGlooGaveUp}) ? Meaning::gloo_timeout : Meaning::gloo_loss);
+    event.Set(IsGlooTimeout(event.text) ? Meaning::gloo_timeout : Meaning::gloo_loss);
   // torch.AcceleratorError: CUDA error: an illegal memory access was encountered
   event.Set(Meaning::cuda_failed, Contains(event.text, "CUDA error") || Contains(type, "AcceleratorError"));
   event.Set(Meaning::device_assert, event.Means(Meaning::cuda_failed) && IsDeviceAssert(event.text));
@@ -446,6 +467,8 @@ void ReadGid(Event& event) {
 void ReadNcclWarning(Event& event) {
   auto& warning = event.Make<Warning>();
   if (warning.id == "ib-modify-qp-failed") event.library = LibraryOf(event);
+  if (const NcclWarning* known = FindNcclWarning(warning.id); known && known->library != Library::not_told)
+    event.library = known->library;
   event.Set(Meaning::host_memory, warning.id == "host-memory-exhausted");
   event.Set(Meaning::no_interface, warning.id == "socket-no-interface" || warning.id == "peer-address-missing");
   event.Set(Meaning::duplicate_gpu, warning.id == "duplicate-gpu");

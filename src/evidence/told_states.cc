@@ -269,6 +269,9 @@ bool StatesSlowness(std::string_view part) {
   const bool misses = HasAnyWord(part, {"not as good as", "not as high as", "not as fast as"});
   return says && (misses ? !IsSupposed(part) : !IsDoubted(part)) &&
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will"}) &&
+         // "it may cause shared memory traffic to be much slower than expected"
+         (!HasAnyWord(part, {"to be much slower", "to be slower"}) ||
+          HasAnyWord(part, {"seems", "seem", "appears", "appear", "turns out"})) &&
          (misses || !HasAnyWord(part, {"as expected"}));
 }
 

@@ -162,7 +162,21 @@ enum class Meaning : uint8_t {
 // Whose words a message is, where they differ from NCCL's and PyTorch's.
 // server: vLLM, SGLang
 // other: a library made in NCCL's likeness, of which no more is known
-enum class Library : uint8_t { not_told, hccl, oneccl, jax, tensorflow, paddle, mpi, neuron, server, nvshmem, other };
+enum class Library : uint8_t {
+  not_told,
+  hccl,
+  oneccl,
+  jax,
+  tensorflow,
+  paddle,
+  mpi,
+  neuron,
+  server,
+  nvshmem,
+  other,
+  ucx,
+  libfabric
+};
 
 // Whose GPU it is, by the words of a message: tools and settings of one maker are of no use for another's.
 enum class GpuMaker : uint8_t { not_told, amd, intel, google };

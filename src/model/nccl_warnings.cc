@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text_scan.h"
+#include "model/library_warning_table.h"
 #include "model/nccl_warning_table.h"
 
 namespace tacet {
@@ -66,6 +67,8 @@ std::span<const NcclWarning> AllNcclWarnings() { return kNcclWarnings; }
 
 const NcclWarning* FindNcclWarning(std::string_view id) {
   for (const NcclWarning& warning : kNcclWarnings)
+    if (warning.id == id) return &warning;
+  for (const NcclWarning& warning : kLibraryWarnings)
     if (warning.id == id) return &warning;
   return nullptr;
 }
@@ -142,6 +145,7 @@ NcclWarningRole RoleOf(const NcclWarning& warning, NcclWarningNumbers numbers, b
 // Failed to CUDA calloc async 4194304 bytes
 std::string_view FatalCudaError(const NcclWarning& warning, std::string_view message) {
   if (warning.id == "gpu-memory-exhausted") return "out of memory";
+  if (warning.id == "gpu-lost") return "GPU is lost";
   if (warning.id != "cuda-failure") return {};
   const auto quoted = After(message, "'");
   if (!quoted) return {};
@@ -150,7 +154,7 @@ std::string_view FatalCudaError(const NcclWarning& warning, std::string_view mes
   // does not tell whose fault it is.
   for (const std::string_view fault :
        {"out of memory", "illegal instruction", "ECC", "NVLink", "device-side assert", "misaligned address",
-        "hardware stack", "no CUDA-capable device", "GPU is lost", "Contained"})
+        "hardware stack", "over nvlink", "no CUDA-capable device", "GPU is lost", "Contained"})
     if (Contains(reason, fault)) return reason;
   return {};
 }

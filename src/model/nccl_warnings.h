@@ -7,6 +7,8 @@
 
 namespace tacet {
 
+enum class Library : uint8_t;
+
 enum class NcclWarningRole : uint8_t {
   notice,     // the job goes on; at worst it is slower
   secondary,  // a healthy process says that another one failed
@@ -19,6 +21,7 @@ struct NcclWarning {
   NcclWarningRole role = NcclWarningRole::cause;
   std::string_view meaning;  // what happened
   std::string_view advice;   // what to do about it
+  Library library{};         // whose word it is; not told: NCCL's
 };
 
 std::span<const NcclWarning> AllNcclWarnings();

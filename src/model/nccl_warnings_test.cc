@@ -89,11 +89,13 @@ TEST(NcclWarnings, KnowsTheSocketTexts) {
            Case{"Net : error encountered when getting address info : Name or service not known",
                 "address-lookup-failed"},
            Case{"[Proxy Service 3] Failed to execute operation Connect from rank 3, retcode 6", "proxy-failed"},
+           Case{"[Proxy Service 3] Failed to execute operation Connect from rank 3, retcode 3",
+                "proxy-operation-failed"},
            Case{"[Service thread] Could not receive type from localRank 1, res=3, closed=1", "proxy-failed"},
            Case{"[Proxy service] Too many connections (64 max)", "proxy-too-many-connections"},
            Case{"UDS: Sending data over socket /tmp/x failed : Connection refused (111)", "uds-failed"},
-           Case{"Call to socket failed: Too many open files", "system-call-failed"},
-           Case{"socketTryAccept: Accept failed: Too many open files", "accept-failed"},
+           Case{"Call to socket failed: Too many open files", "too-many-files"},
+           Case{"socketTryAccept: Accept failed: Too many open files", "too-many-files"},
        })
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
 }
@@ -132,7 +134,7 @@ TEST(NcclWarnings, KnowsTheNetworkTexts) {
            Case{"Call to ibv_alloc_pd failed", "ib-queue-failed"},
            Case{"Broadcast : invalid root 0 (root should be in the 0..-1 range)", "comm-corrupted"},
            Case{"Broadcast : invalid root 9 (root should be in the 0..7 range)", "invalid-argument"},
-           Case{"NET/IB: Device 0 marked as failed. Initiating recovery? yes", "ib-device-failed"},
+           Case{"NET/IB: Device 0 marked as failed. Initiating recovery? Yes (send comm=0x7f)", "ib-failover"},
            Case{"Could not find real path of /sys/class/infiniband/mlx5_0/device", "sysfs-missing"},
        })
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
@@ -169,6 +171,41 @@ TEST(NcclWarnings, KnowsTheGpuTexts) {
            Case{"", "other"},
        })
     EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
+}
+
+TEST(NcclWarnings, KnowsTheRareTexts) {
+  for (const Case& c : {
+           Case{"ncclCommGetUniqueId should not be called when NCCL_COMM_ID is set", "comm-id-set"},
+           Case{"Net : No valid <IPv4_or_hostname>:<port> pair found", "address-malformed"},
+           Case{"ncclSocketSend: socket state (11) is not ready", "socket-not-ready"},
+           Case{"NET/Socket : socket progress error", "connection-reset"},
+           Case{"Invalid config min/max channels attribute value 0/-3", "invalid-config"},
+           Case{"minCTAs 64 is larger than #channels upper limit 32, cap it to 32", "value-capped"},
+           Case{"NCCL_WORK_FIFO_BYTES=1000 is being ignored because it is not a power of 2.", "env-value-invalid"},
+           Case{"NET/IB : Can't connect net devices with different link_layer. i=0 remMeta.ndevs=1",
+                "ib-link-types-mixed"},
+           Case{"TOPO/NET : Could not force merge NICs mlx5_0,mlx5_9. Please specify a valid", "nic-fusion-failed"},
+           Case{"NET/IB: OOO RQ is force enabled but AR is not enabled, which is required", "ib-out-of-order"},
+           Case{"NET/IB: Maximum number of probing attempts (10) reached for request 0x7f", "ib-device-failed"},
+           Case{"Error: failed to create shared memory file /dev/shm/nccl-XXXXXX, error No space left on device (28)",
+                "shm-extend-failed"},
+           Case{"Error: failed to create shared memory file /dev/shm/nccl-XXXXXX, error Permission denied (13)",
+                "shm-create-failed"},
+           Case{"Could not find any local path from gpu 3 to net.", "topology-unusable"},
+           Case{"Failed to determine local ranks rank 9 hostHash 9a3c pidHash 77 localRank -1", "hosts-told-apart"},
+           Case{"Error : ring 2 does not contain rank 11", "ring-inconsistent"},
+           Case{"nvmlDeviceGetHandleByPciBusId(0000:9d:00.0) failed: GPU is lost", "gpu-lost"},
+           Case{"NCCL_NVLS_ENABLE has been set to \"1\" and communicator has multiple ranks", "nvls-shared-gpu"},
+           Case{"MSCCL: number of channels available (16) less than required (32)", "msccl-unusable"},
+           Case{"NET/OFI Request 0x7f (SEND) completed with error: err: 113, flags: 0, prov_errno: 15, strerror: x",
+                "net-peer-blocked"},
+           Case{"NET/OFI Request 0x7f (RECV) completed with error: err: 61, flags: 0, prov_errno: 1, strerror: x",
+                "net-request-flushed"},
+           Case{"NET/OFI Unable to register memory (type = 2) for device 4. RC: -12, Error: Cannot allocate memory",
+                "ib-register-failed"},
+       })
+    EXPECT_EQ(ClassifyWarning(c.message).id, c.id) << c.message;
+  EXPECT_EQ(FatalCudaError(ClassifyWarning("nvmlDeviceGetIndex() failed: GPU is lost"), "x"), "GPU is lost");
 }
 
 TEST(NcclWarnings, FindsTheInfoLinesThatWarn) {

@@ -126,6 +126,8 @@ constexpr RefusalWords kRefusalWords[] = {
     {"cache-memory", {"mem-fraction-static", "ot enough memory"}},
     {"too-few-slots", {"not enough slots available in the system", ""}},
     {"mpi-no-program", {"was unable to find the specified executable file", ""}},
+    {"mpi-execve", {"an error of mpirun", "execve failed"}},
+    {"mpi-mapping", {"an error of mpirun", "the job failed to map"}},
     {"mpi-as-root", {"detected an attempt to run as root", ""}},
     {"mpi-binding", {"that would result in binding more", ""}},
     {"unknown-argument", {"unrecognized arguments: --local", "rank"}},

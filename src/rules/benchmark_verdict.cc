@@ -247,7 +247,31 @@ std::string LevelWords(const BenchmarkRun& run) {
                            ", the largest size shown, and still rising";
 }
 
+// # Avg bus bandwidth    : 10.536 FAILED
+// Whoever started it said what it must reach (NCCL_TESTS_MIN_BW), and it did not.
+static std::optional<Finding> FindMissedAverage(const Incident& incident) {
+  for (const BenchmarkRun& run : incident.benchmark_runs) {
+    if (!run.average_too_low) continue;
+    Finding finding;
+    finding.status = Status::slow;
+    finding.severity = Severity::warning;
+    finding.confidence = Confidence::likely;
+    finding.headline = "the benchmark (" + BenchmarkWords(run) + ") misses the bandwidth that it was told to reach";
+    if (run.average_bus_gbs > 0)
+      finding.headline += ": the average bus bandwidth is " + Figure(run.average_bus_gbs) + " GB/s";
+    finding.explanation = "NCCL_TESTS_MIN_BW sets what the average must reach; the benchmark then ends with an error.";
+    finding.evidence.push_back({run.summary, "", "the benchmark's own check of the average"});
+    finding.fix = {
+        "Compare the largest sizes with what the hardware allows: tacet bandwidth on the same output, with "
+        "NCCL_DEBUG=INFO.",
+        "The average counts all sizes, small ones too: begin at a large size (-b 1G) to judge the links."};
+    return finding;
+  }
+  return std::nullopt;
+}
+
 std::optional<Finding> FindFallingBenchmark(const Incident& incident) {
+  if (auto missed = FindMissedAverage(incident)) return missed;
   for (const BenchmarkRun& run : incident.benchmark_runs) {
     const std::string fall = run.ranks > 1 && run.failure.empty() ? FallWords(run) : std::string();
     if (fall.empty()) continue;

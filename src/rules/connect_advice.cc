@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/connect_advice.h"
 
+#include "base/text_scan.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -21,6 +22,46 @@ std::vector<std::string> TcpConnectSteps(const Event& failure, const ToldEvents&
               "that has ended would refuse the connection.",
           "Name the network that all hosts share: UCX_NET_DEVICES (ip -br addr on both hosts).",
           "Open the ports between the hosts: UCX uses ephemeral ports."};
+}
+
+std::vector<std::string> NcclConnectSteps(const std::string& address) {
+  return {"From the host that reports it: ping and nc -zv to " +
+              (address.empty() ? "the hosts of its peers" : address) +
+              "; no answer means that the host is down, or that a firewall or a missing route is in the way.",
+          "Set NCCL_SOCKET_IFNAME to the interface that connects the hosts; compare the addresses in NCCL's Bootstrap "
+          "lines of all hosts (grep -E 'Bootstrap ?: Using').",
+          "Open the ports between the nodes (NCCL uses ephemeral ports)."};
+}
+
+std::vector<std::string> LibraryConnectSteps(const Event& failure, const std::string& address) {
+  const std::string look = "Look at the process that should listen at " + (address.empty() ? "that address" : address) +
+                           ": one that has ended refuses, a firewall lets the attempt time out.";
+  if (failure.library == Library::ucx)
+    return {look,
+            "Name the network that all hosts share: UCX_NET_DEVICES (ip -br addr on both hosts). Addresses of docker0 "
+            "or virbr0 reach no other host.",
+            "Open the ports between the hosts: UCX uses ephemeral ports."};
+  if (failure.library == Library::mpi && ContainsAny(failure.text, {"HYDU_", "MPID_nem"}))
+    return {
+        look,
+        "Name the network that the hosts share: mpiexec -iface INTERFACE; see that /etc/hosts does not give a host's "
+        "own name 127.0.0.1 or 127.0.1.1.",
+        "Open the ports between the hosts, or limit them: MPIR_CVAR_CH3_PORT_RANGE, I_MPI_PORT_RANGE."};
+  return {};
+}
+
+std::string BlockedWords(const ToldEvents& told) {
+  return "nothing that " + TellerWords(told) + (TellSeveral(told) ? " send" : " sends") +
+         " to a peer over EFA gets through: most likely the security group of one of the two instances blocks it" +
+         RankUnknownWords(told);
+}
+
+std::vector<std::string> BlockedSteps() {
+  return {
+      "Let the security group of all instances of the job allow all traffic to and from itself, in both directions: "
+      "inbound and outbound rules that name the group, not an address range.",
+      "See that all instances are in one subnet: EFA traffic is not routed. Then fi_pingpong -p efa between two of "
+      "them."};
 }
 
 void TellGidSetting(const Case& facts, const Event& failure, Finding& finding) {

@@ -102,6 +102,9 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
   switch (told.kind) {
     case EventKind::nccl_error:
     case EventKind::nccl_warning:
+      if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
+          told.kind == EventKind::nccl_warning && known && known->library != Library::not_told)
+        return {CapitalStep(known->advice), "Look at the output of the peers for an earlier error."};
       if (auto steps = LibraryErrorSteps(told); !steps.empty()) return steps;
       if (const NcclWarning* known = FindNcclWarning(told.As<Warning>().id);
           told.kind == EventKind::nccl_warning && known && known->id != "other")

@@ -5,6 +5,7 @@
 #include "model/connect_problem.h"
 #include "model/event_time.h"
 #include "model/network_address.h"
+#include "rules/connect_advice.h"
 #include "rules/init_finding.h"
 #include "rules/ssh_finding.h"
 #include "rules/words.h"
@@ -291,12 +292,17 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                        ": the connection is refused, as happens when the process that listened there has ended; " +
                        SubjectWords(SubjectOf(facts.incident, *error)) + " had raised an error";
   }
+  if (!refused && std::all_of(events.begin(), events.end(),
+                              [](const Event* event) { return event->kind == EventKind::nccl_warning; }))
+    finding.fix = NcclConnectSteps(address);
   TellSsh(events, finding);
   // Gloo has an interface of its own to choose.
   const bool gloo = std::any_of(events.begin(), events.end(),
                                 [](const Event* event) { return event->kind == EventKind::connect_failed; });
   const bool mpi = !events.empty() && events.front()->library == Library::mpi;
-  if (mpi && problem == ConnectProblem::no_transport) {
+  if (auto steps = LibraryConnectSteps(*events.front(), address); !steps.empty()) {
+    finding.fix = std::move(steps);
+  } else if (mpi && problem == ConnectProblem::no_transport) {
     const std::string& tried = events.front()->As<ConnectFailure>().words;
     if (!tried.empty()) finding.headline += " (" + tried + ")";
     finding.fix = {

@@ -15,6 +15,8 @@ std::string_view LibraryName(Library library) {
     case Library::mpi: return "MPI";
     case Library::neuron: return "the Neuron runtime";
     case Library::nvshmem: return "NVSHMEM";
+    case Library::ucx: return "UCX";
+    case Library::libfabric: return "libfabric";
     case Library::other: return "the collective library";
     case Library::server:
     case Library::not_told: break;
@@ -89,6 +91,8 @@ static std::string AscendAdvice(std::string cure) {
 
 std::vector<std::string> LibraryErrorSteps(const Event& error) {
   const std::string& cure = error.As<NcclError>().cure;
+  if (!cure.empty() && error.library != Library::hccl)
+    return {cure, "Look at the output of the peers for an earlier error."};
   switch (error.library) {
     case Library::hccl: {
       std::vector<std::string> steps = {"Read the plogs of this process and of its peers (ascend/log/debug/plog).",
@@ -114,6 +118,18 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
               "Check that the adapters are visible to the process (ibv_devinfo), and restrict NVSHMEM to those of the "
               "job's network with NVSHMEM_HCA_LIST.",
               "Look at the output of the peers for an earlier error."};
+    case Library::mpi:
+      return {
+          "Read the lines above the cited one: what a rank, ssh or a daemon of the launcher printed first is the "
+          "reason.",
+          "Run again with each line marked by its rank: mpirun --tag-output, mpiexec -prepend-rank; mpiexec -v shows "
+          "what the launcher does."};
+    case Library::libfabric:
+      return {"Follow the message: it names the variable or the call that libfabric refuses.",
+              "See what libfabric finds in the container: fi_info -p PROVIDER; run again with FI_LOG_LEVEL=warn."};
+    case Library::other:
+      return {"Look at the output of the peers for an earlier error.",
+              "Run again with the log of the library that reports it."};
     default: return {};
   }
 }
@@ -165,6 +181,8 @@ std::string LibraryCapture(Library library) {
     case Library::neuron: return "the output of every process with NEURON_RT_LOG_LEVEL=INFO";
     case Library::paddle: return "the log of every trainer (log/workerlog.N), and the kernel log (dmesg -T)";
     case Library::nvshmem: return "the output of every rank with NVSHMEM_DEBUG=INFO";
+    case Library::ucx: return "the output of every rank from the start, with UCX_LOG_LEVEL=info";
+    case Library::libfabric: return "the output of every rank from the start, with FI_LOG_LEVEL=warn";
     case Library::other: return "the output of every rank, with the log of its collective library";
     case Library::server:
     case Library::not_told: break;

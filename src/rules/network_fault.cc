@@ -37,8 +37,8 @@ bool SpeaksOfNetwork(const Event& event) {
   const auto& warning = event.As<Warning>();
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
   return IsOwnPort(event) || warning.id == "net-peer-unresponsive" || warning.id == "ib-modify-qp-failed" ||
-         warning.id == "net-plugin-failed" || warning.id == "net-plugin-timeout" || warning.id == "ucx-failed" ||
-         warning.id == "transfer-failed" || warning.id == "net-device-setup-failed";
+         warning.id == "net-peer-blocked" || warning.id == "net-plugin-failed" || warning.id == "net-plugin-timeout" ||
+         warning.id == "ucx-failed" || warning.id == "transfer-failed" || warning.id == "net-device-setup-failed";
 }
 
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
@@ -238,6 +238,7 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
             "between the hosts. Where every adapter is on a network of its own, name only pairs that reach each other "
             "(device_name of the transfer engine).",
             "On RoCE: the GID index must name a routable address (show_gids); MC_GID_INDEX sets it."};
+  if (IsWarning(lead, "net-peer-blocked")) return BlockedSteps();
   if (IsNoAnswer(lead))
     return {
         "Look at the peer first: whether its process still runs, and what it wrote last. A process that has ended "
@@ -347,6 +348,7 @@ static RuleAnswer JudgeNetworkFault(const Case& facts) {
                      : IsWarning(lead, "net-peer-unresponsive")   ? NoAnswerWords(events, told)
                      : IsWarning(lead, "ib-modify-qp-failed")     ? ConnectWords(lead, told)
                      : IsWarning(lead, "net-device-setup-failed") ? DeviceSetupWords(told)
+                     : IsWarning(lead, "net-peer-blocked")        ? BlockedWords(told)
                      : lead.As<Warning>().over_tcp                ? TcpConnectWords(lead, told)
                      : std::all_of(events.begin(), events.end(), [](const Event* event) { return IsNoAnswer(*event); })
                          ? NoAnswerWords(events, told)

@@ -59,7 +59,9 @@ std::string_view HarmlessWords(HarmlessWarning what) {
       return "A host name does not resolve yet; PyTorch tries again, so this is only a fault if the "
              "job does not start.";
     case HarmlessWarning::mpi_note:
-      return "Open MPI's notes (fork() in a process, InfiniBand ports that it leaves to UCX) end no job.";
+      return "Open MPI's notes (fork() in a process, InfiniBand ports that it leaves to UCX, where its files are, how "
+             "it "
+             "binds) end no job.";
     case HarmlessWarning::of_python: return "";  // told with its own words
   }
   return "";

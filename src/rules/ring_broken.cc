@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/told_finding.h"
 #include "rules/topology_words.h"
 
 namespace tacet {
@@ -11,6 +12,18 @@ std::string BreakWords(const Case& facts, const CommView& comm, const RingView::
   const std::string one = PlaceWords(facts, comm, broken.one), other = PlaceWords(facts, comm, broken.other);
   return broken.kind == RingView::Break::Kind::two_next ? who + " is followed by " + one + " and by " + other
                                                         : who + " follows both " + one + " and " + other;
+}
+
+// Error : ring 0 does not loop back to start (3 != 0)
+// NCCL checks the rings that it has built, and gives up.
+void JudgeRefusedRing(const Case& facts, RuleAnswer& answer) {
+  const ToldEvents told =
+      CollectTold(facts, [](const Event& event) { return IsFatalWarning(event, {"ring-inconsistent"}); });
+  if (!told) return;
+  Finding finding = ToldFinding(facts, "ring-broken", told, "NCCL's check of the ring fails");
+  finding.headline = "NCCL built a ring that does not visit every rank once, in " + TellerWords(told) +
+                     ": the ranks disagree on who follows whom" + RankUnknownWords(told);
+  answer.findings.push_back(std::move(finding));
 }
 
 RuleAnswer JudgeBrokenRings(const Case& facts) {
@@ -37,6 +50,7 @@ RuleAnswer JudgeBrokenRings(const Case& facts) {
                                               "", BreakWords(facts, comm, one)));
     answer.findings.push_back(std::move(finding));
   }
+  if (answer.findings.empty()) JudgeRefusedRing(facts, answer);
   return answer;
 }
 

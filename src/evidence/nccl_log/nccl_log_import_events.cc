@@ -328,7 +328,7 @@ NcclLogImport::Use NcclLogImport::ReadWarning(const NcclLogLine& line, bool at_i
   if (warning->id == "connect-retry" && IsLastTry(message))
     if (const NcclWarning* failed = FindNcclWarning("connect-failed")) warning = failed;
   const uint32_t speaker = SpeakerOf(line);
-  if (warning->id == "proxy-failed") NoteProxyRank(line, speaker);
+  if (warning->id == "proxy-failed" || warning->id == "proxy-operation-failed") NoteProxyRank(line, speaker);
   Repeated& repeated = warnings_[MixHash(reinterpret_cast<uintptr_t>(warning), speaker)];
   if (repeated.kept > 0 && repeated.first_event < out_.events.size())
     ++out_.events[repeated.first_event].Make<Warning>().times;

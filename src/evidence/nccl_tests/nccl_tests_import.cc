@@ -10,6 +10,7 @@
 #include "base/text_scan.h"
 #include "evidence/nccl_tests/nccl_tests_operation.h"
 #include "evidence/nccl_tests/nccl_tests_parse.h"
+#include "model/nccl_warnings.h"
 
 namespace tacet {
 namespace {
@@ -186,6 +187,31 @@ BenchmarkRun RunOf(NcclTestsTable&& table, std::string_view path) {
   return run;
 }
 
+// "remote process exited or there was a network error / socketProgress: Connection closed by remote
+// peer 10.0.3.3<4100>" NCCL's last warning stands behind its result.
+void AddLastWarning(const BenchmarkRun& run, Fragment& out) {
+  const size_t slash = run.failure.find(" / ");
+  if (slash == std::string::npos) return;
+  const std::string_view message = Trim(std::string_view(run.failure).substr(slash + 3));
+  const NcclWarning& known = ClassifyWarning(message);
+  if (known.id == "other" || known.id == "cuda-failure") return;
+  const NcclWarningNumbers numbers = ParseWarningNumbers(known, message);
+  Event event;
+  event.kind = IsConnectionLoss(known) ? EventKind::connection_lost : EventKind::nccl_warning;
+  event.source = run.failed_at;
+  event.text = message;
+  if (event.kind == EventKind::connection_lost) {
+    event.Make<LostPeer>().address = ParsePeerAddress(message);
+  } else {
+    auto& warning = event.Make<Warning>();
+    warning.id = known.id;
+    warning.number = numbers.value;
+    warning.role = RoleOf(known, numbers, false);
+    warning.object = ParseWarningObject(known, message);
+  }
+  out.events.push_back(std::move(event));
+}
+
 void AddRemarks(const BenchmarkRun& run, Fragment& out) {
   if (run.reached_largest && !run.concluded && run.failure.empty())
     out.Note(DiagnosticSeverity::note, "closing-lines-missing",
@@ -225,6 +251,7 @@ void ReadNcclTests(const FileView& file, Fragment& out) {
     if (table.rows.empty() && table.devices.empty() && table.failure.empty() && !table.concluded && !table.headed)
       continue;
     out.benchmark_runs.push_back(RunOf(std::move(table), file.path));
+    AddLastWarning(out.benchmark_runs.back(), out);
     AddRemarks(out.benchmark_runs.back(), out);
   }
 }

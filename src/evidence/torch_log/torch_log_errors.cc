@@ -7,6 +7,7 @@
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_health.h"
 #include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_library.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
 #include "evidence/torch_log/torch_log_values.h"
@@ -365,7 +366,9 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::missing_symbol)) keep(ReadMissingSymbol(line, out));
   if (line.has(Keyword::setup_words) && FindBareError(line.text).empty()) keep(ReadSetupWords(line, out));
-  if (line.has(Keyword::other_library)) {
+  const LineUse told = line.has(Keyword::library_line) ? ReadLibraryLine(line, out) : LineUse::not_understood;
+  keep(told);
+  if (line.has(Keyword::other_library) && told == LineUse::not_understood) {
     keep(ReadHealthLine(line, out));
     LineUse ascend = ReadAscendSetup(line, state.ascend, out);
     if (ascend != LineUse::understood) ascend = ReadAscend(line, state.ascend, out);
@@ -378,8 +381,10 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   }
   if (line.has(Keyword::not_finite)) keep(ReadStatedStop(line, out));
   if (line.has(Keyword::kernel_kill)) keep(ReadMemoryKill(line, out));
-  keep(ReadToldCause(line, out));
-  keep(ReadStoreText(line, state, out));
+  if (told == LineUse::not_understood) {
+    keep(ReadToldCause(line, out));
+    keep(ReadStoreText(line, state, out));
+  }
   if (!state.thrown.empty() && !line.has(Keyword::terminate_called) && use == LineUse::not_understood)
     keep(ReadThrown(line, state, out));
   return use;

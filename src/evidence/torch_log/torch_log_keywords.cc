@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "evidence/torch_log/torch_log_library_table.h"
+
 namespace tacet {
 namespace {
 
@@ -251,6 +253,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::mpi_error, "Fatal error in MPI_"},
     {Keyword::mpi_error, "Fatal error in internal_"},
     {Keyword::mpi_error, "Caught signal 4 (Illegal"},
+    {Keyword::mpi_error, "] Caught error: "},
     {Keyword::mpi_error, "Caught signal 7 (Bus"},
     {Keyword::mpi_error, "Caught signal 8 (Floating"},
     {Keyword::mpi_error, "Caught signal 11 (Segmentation"},
@@ -366,6 +369,17 @@ constexpr Phrase kPhrases[] = {
     {Keyword::mpi_help, "was unable to find the specified executable file"},
     {Keyword::mpi_help, "detected an attempt to run as root"},
     {Keyword::mpi_help, "that would result in binding more"},
+    {Keyword::mpi_help, "at least one MPI process is unreachable"},
+    {Keyword::mpi_help, "tried to fork a new process via the "},
+    {Keyword::mpi_help, "Your job failed to map"},
+    {Keyword::mpi_help, "PMIx_Init failed for the following reason"},
+    {Keyword::mpi_help, "accept(3) system call failed"},
+    {Keyword::mpi_help, "not able to find endpoint information"},
+    {Keyword::mpi_help, "mismatch in versions between two processes"},
+    {Keyword::mpi_help, "No nodes are available for this job"},
+    {Keyword::mpi_help, "No usable network interfaces were found"},
+    {Keyword::mpi_help, "failed an OFI Libfabric library call"},
+    {Keyword::mpi_help, "the following supporting CUDA libraries"},
     {Keyword::mpi_noticed, " noticed that process rank "},
     {Keyword::mpi_noticed, "Process name: "},
     {Keyword::mpi_noticed, " RUNNING AT "},
@@ -376,6 +390,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::mpi_noticed, "PRTE has lost communication with "},
     {Keyword::mpi_noticed, "An MPI communication peer process has unexpectedly"},
     {Keyword::mpi_noticed, "ORTE was unable to reliably start one or more daemons"},
+    {Keyword::mpi_noticed, "daemon has unexpectedly failed after launch"},
     {Keyword::mpi_noticed, "PRTE was unable to reliably start one or more daemons"},
     {Keyword::mpi_noticed, "PRRTE was unable to reliably start one or more daemons"},
     {Keyword::batch_killed, ": job killed"},
@@ -563,16 +578,24 @@ constexpr uint32_t FirstFour(std::string_view text) {
   return word;
 }
 
+// Those above, and the marks of the table of libraries behind them.
+constexpr size_t kPhraseCount = std::size(kPhrases) + std::size(kLibraryLines);
+
+constexpr Phrase PhraseAt(size_t at) {
+  if (at < std::size(kPhrases)) return kPhrases[at];
+  return {Keyword::library_line, kLibraryLines[at - std::size(kPhrases)].mark};
+}
+
 // The phrases by a hash of their first four characters: head of a chain, then the next with the same hash. 0 ends it.
 struct PhraseIndex {
   std::array<uint16_t, kSlots> head{};
-  std::array<uint16_t, std::size(kPhrases) + 1> next{};
+  std::array<uint16_t, kPhraseCount + 1> next{};
 };
 
 constexpr PhraseIndex MakeIndex() {
   PhraseIndex index;
-  for (size_t i = 0; i < std::size(kPhrases); ++i) {
-    const uint32_t slot = Slot(FirstFour(kPhrases[i].text));
+  for (size_t i = 0; i < kPhraseCount; ++i) {
+    const uint32_t slot = Slot(FirstFour(PhraseAt(i).text));
     index.next[i + 1] = index.head[slot];
     index.head[slot] = static_cast<uint16_t>(i + 1);
   }
@@ -595,7 +618,7 @@ KeywordSet FindKeywords(std::string_view line) {
   if (line.size() < 4) return found;
   for (size_t at = 0; at + 4 <= line.size(); ++at) {
     for (uint16_t entry = kIndex.head[Slot(LoadFour(line.data() + at))]; entry != 0; entry = kIndex.next[entry]) {
-      const Phrase& phrase = kPhrases[entry - 1];
+      const Phrase phrase = PhraseAt(entry - 1);
       if (line.substr(at).starts_with(phrase.text)) found.add(phrase.keyword);
     }
   }

@@ -91,6 +91,7 @@ enum class Keyword : uint8_t {
   worker_ended,
   stalled_tensors,
   other_library,
+  library_line,  // a mark of torch_log_library_table.h
   error_record,
   kernel_kill,
   // Words that a job's own lines may carry; a closer look decides.

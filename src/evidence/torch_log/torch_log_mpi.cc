@@ -94,7 +94,8 @@ LineUse MpiNoticeReader::ReadHorovodName(std::string_view name, const LogLine& l
 LineUse MpiNoticeReader::ReadLoss(const LogLine& line, RecordList& out) {
   const std::string_view text = Trim(line.text);
   if (line.has(Keyword::mpi_noticed)) {
-    if (Contains(text, "was unable to reliably start one or more daemons")) {
+    if (ContainsAny(text, {"was unable to reliably start one or more daemons",
+                           "daemon has unexpectedly failed after launch"})) {
       AddLaunchFailure(line, LaunchProblem::daemons, "", "", out);
       return LineUse::understood;
     }

@@ -136,6 +136,12 @@ LineUse MpiErrorReader::ReadCaughtSignal(const LogLine& line, RecordList& out) {
     const auto name = After(text, "received signal ");
     return AddSignal(line, IntAfter(*name, "(").value_or(SignalNumber(*name)), "", -1, *rank, out);
   }
+  // [cn4:mpi_rank_4][error_sighandler] Caught error: Segmentation fault (signal 11)                       MVAPICH
+  if (const auto error = After(text, "] Caught error: ")) {
+    const auto signal = IntAfter(*error, "(signal ");
+    if (!signal) return LineUse::not_understood;
+    return AddSignal(line, *signal, "", -1, IntAfter<int32_t>(text, ":mpi_rank_").value_or(-1), out);
+  }
   const size_t at = text.find("] Caught signal ");
   if (at == std::string_view::npos) return LineUse::not_understood;
   const size_t open = text.rfind('[', at);

@@ -18,13 +18,23 @@ class MpiHelpReader {
   LineUse Read(const LogLine& line, RecordList& out);
 
  private:
-  enum class Topic : uint8_t { none, unused, queue, memory, unreachable, tcp, refused };
+  enum class Topic : uint8_t { none, unused, queue, memory, unreachable, tcp, refused, warning, failed, note };
 
-  LineUse Begin(const LogLine& line, Topic topic, RecordList& out);
+  // One note, by words of its sentence. `what`: the id of a warning, the note in few words, or
+  // the first step where there is a special one.
+  struct Note {
+    std::string_view words;
+    Topic topic;
+    std::string_view what = {};
+  };
+  static const Note kNotes[];
+
+  LineUse Begin(const LogLine& line, const Note& note, RecordList& out);
   LineUse ReadRow(std::string_view text);
 
   Topic topic_ = Topic::none;
   TorchLogRecord* open_ = nullptr;  // whose rows follow
+  TorchLogRecord spare_;            // of a note that tells of no failure
   int lines_left_ = 0;              // in which they must stand
 };
 

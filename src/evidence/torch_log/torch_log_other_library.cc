@@ -138,6 +138,12 @@ LineUse ReadNetworkPlugin(const LogLine& line, RecordList& out) {
       Contains(text, "NET/OFI ") && (Contains(text, "RC: -") || Contains(text, " completed with error. RC: "));
   const bool fabric = Contains(text, "libfabric:") && Contains(text, "<warn>") && Contains(text, "err: ");
   if (TakeUcxQueue(line, out)) return LineUse::understood;
+  // pml_ucx.c:189  Error: Failed to receive UCX worker address: Not found (-13), and below it whose it was.
+  if (Contains(text, "Failed to resolve UCX endpoint for rank "))
+    if (TorchLogRecord* told = out.Said(TorchLogKind::nccl_warning, line, "Failed to receive UCX worker address")) {
+      told->peer = IntAfter<int32_t>(text, "endpoint for rank ").value_or(-1);
+      return LineUse::understood;
+    }
   const bool ucx = TellsUcxFailure(text);
   const bool device = TellsUnopenedDevice(text);
   // mtl_ofi.h:101: Error returned from fi_cq_readerr: Resource temporarily unavailable(-11).       Open MPI

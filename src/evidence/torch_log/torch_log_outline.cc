@@ -78,7 +78,7 @@ struct KnownWords {
   std::string_view words;
   HarmlessWarning what;
 };
-constexpr std::array<KnownWords, 22> kHarmless{{
+constexpr std::array<KnownWords, 29> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
     {"process group has NOT been destroyed before ", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
@@ -101,6 +101,13 @@ constexpr std::array<KnownWords, 22> kHarmless{{
     {"cannot be retrieved (gai error: ", HarmlessWarning::name_not_known_yet},
     {"A process has executed an operation involving a call to the", HarmlessWarning::mpi_note},
     {"infiniband ports on a device", HarmlessWarning::mpi_note},
+    {"to be mounted on a network filesystem", HarmlessWarning::mpi_note},
+    {"the head of the session directory tree", HarmlessWarning::mpi_note},
+    {"CUDA-aware support is disabled", HarmlessWarning::mpi_note},
+    {"process was left unbound", HarmlessWarning::mpi_note},
+    {"memory was left unbound", HarmlessWarning::mpi_note},
+    {"inbound connection has been dropped", HarmlessWarning::mpi_note},
+    {"This attempted connection will be closed and ignored", HarmlessWarning::mpi_note},
 }};
 
 // "|  CUDA OOMs: 0  |  cudaMalloc retries: 12  |" of memory_summary(), which counts from the start of the process, and
@@ -366,8 +373,8 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     out.local_labels = out.local_labels || launcher.kind == LauncherPrefix::Kind::local;
   }
   const std::string_view body = said.size() < text.size() ? said : prefix.rank >= 0 ? prefix.text : text;
-  const FigureReader::Line told = harmless ? FigureReader::Line::none
-                                           : look.figures.Read(body, printed_by, source, out);
+  const FigureReader::Line told =
+      harmless ? FigureReader::Line::none : look.figures.Read(body, printed_by, source, out);
   const bool of_table = told == FigureReader::Line::table;
   const bool figures = told != FigureReader::Line::none || ReadFigures(text, source, out);
   const bool counts = !figures && look.counting.Read(text);

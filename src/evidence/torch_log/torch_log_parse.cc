@@ -14,6 +14,7 @@
 #include "evidence/torch_log/torch_log_health.h"
 #include "evidence/torch_log/torch_log_launch_failure.h"
 #include "evidence/torch_log/torch_log_launcher.h"
+#include "evidence/torch_log/torch_log_library.h"
 #include "evidence/torch_log/torch_log_mpi.h"
 #include "evidence/torch_log/torch_log_mpi_error.h"
 #include "evidence/torch_log/torch_log_mpi_help.h"
@@ -109,6 +110,7 @@ class LogReader {
     DropSettledWaits(log_);
     DropUsualEndsOfData(log_);
     DropPassedTransports(log_, last_rate_line_);
+    DropTrapsOfWaits(log_);
     DropCleanUpErrors(log_);
     JoinRaysMemoryKills(log_);
     DropUntoldScores(log_);
@@ -393,6 +395,8 @@ class LogReader {
       if (use == LineUse::understood) log_.has_launcher = true;
       // torchrun's summary quotes what the rank raised.
       if (use != LineUse::not_understood && line.has(Keyword::mismatch)) ReadErrorText(line, state.failure, out_);
+      // MPICH's stack and Open MPI's block name what failed in words of their own.
+      if (use != LineUse::not_understood && line.has(Keyword::library_line)) ReadLibraryLine(line, out_);
       if (use != LineUse::not_understood) return use;
       if (state.traceback.in_message() && EndsLooseMessage(line)) state.traceback.End(out_);
     }

@@ -16,6 +16,8 @@ void TakeUcxOwner(std::string_view text, TorchLogRecord& record) {
   const size_t colon = text.substr(0, 100).find(':');
   if (colon == std::string_view::npos || colon == 0 || text.substr(0, colon).find(' ') != std::string_view::npos)
     return;
+  // [btl_tcp_frag.c:241:mca_btl_tcp_frag_recv] is a place in the library's source.
+  if (text.substr(0, colon).ends_with(".c") || text.substr(0, colon).ends_with(".cc")) return;
   std::string_view rest = text.substr(colon + 1);
   int64_t pid = -1;
   if (!TakeNumber(rest, &pid) || pid <= 0) return;
@@ -56,9 +58,9 @@ std::string_view QuotedPath(std::string_view text) {
 // RuntimeError: unable to open shared memory object </torch_7_9> in read-write mode: Cannot allocate memory (12)
 // Too many open files (24) in the same place is another limit, and Triton's "shared memory" is the GPU's.
 bool TellsFullSharedMemory(std::string_view text) {
-  if (ContainsAny(text, {"killed by signal: Bus error", "workers are out of shared memory",
-                         "insufficient shared memory (shm)", "not enough space in /dev/shm",
-                         "nexpected bus error encountered in worker"}))
+  if (ContainsAny(
+          text, {"killed by signal: Bus error", "workers are out of shared memory", "insufficient shared memory (shm)",
+                 "not enough space in /dev/shm", "nexpected bus error encountered in worker"}))
     return true;
   if (const auto segment = After(text, "Error while creating shared memory segment /dev/shm/nccl-"))
     return Contains(*segment, "No space left");
@@ -86,6 +88,9 @@ LineUse ReadFullDisk(const LogLine& line, RecordList& out) {
   const bool writer = Contains(text, "PytorchStreamWriter failed writing") ||
                       (Contains(text, "inline_container.cc") && Contains(text, "unexpected pos"));
   if (!space && !quota && !writer) return LineUse::not_understood;
+  // libfabric:9001:1719999300::cxi:core:...: cxil_alloc_evtq failed: -28:No space left on device
+  // ibv_create_cq() failed: No space left on device: of an adapter's resources, not of a disk.
+  if (space && (ContainsAny(text, {"libfabric:", "cxil_", "ibv_", "devx_obj_create"}))) return LineUse::not_understood;
   const std::string_view path = QuotedPath(text);
   // A writer that only notices a file of the wrong length, and then the error of the file system itself.
   TorchLogRecord* told = writer ? nullptr : out.Said(TorchLogKind::disk_full, line, "");
@@ -185,8 +190,8 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
       record->subject = kNoSwitch;
     return LineUse::understood;
   }
-  for (const std::string_view word : {"fabric manager found but not active", "abric manager is not running",
-                                      "Fabric Manager is not running"})
+  for (const std::string_view word :
+       {"fabric manager found but not active", "abric manager is not running", "Fabric Manager is not running"})
     if (Contains(text, word) && !ContainsAny(text, {"?", "if ", "If ", "whether ", "when ", "When "})) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::fabric_down, line, "stopped", out))
         record->subject = kFabricManagerStopped;
@@ -271,8 +276,9 @@ LineUse ReadRdmaPath(const LogLine& line, RecordList& out) {
       before->value = static_cast<int64_t>(RdmaFault::gpu_memory);
     return LineUse::understood;
   }
-  if (!limit && !perftest && !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
-                  ContainsAny(text, {"failed", "Failed", "error"})))
+  if (!limit && !perftest &&
+      !((Contains(text, "ibv_reg_") || Contains(text, "ibv_create_")) &&
+        ContainsAny(text, {"failed", "Failed", "error"})))
     return LineUse::not_understood;
   // UCX  ERROR ibv_create_ah(dlid=0 ... dgid=::ffff:10.1.0.9) for UD mlx5 connect on mlx5_1 failed: Connection timed
   // out: a peer's address, which is no matter of memory.
@@ -326,6 +332,8 @@ LineUse ReadRefusedConnection(const LogLine& line, RecordList& out) {
     return LineUse::understood;
   }
   if (!ContainsAny(text, {"gloo", "Gloo", "SO_ERROR"})) return LineUse::not_understood;
+  // "failed to connect, willRetry=1, retry=0, ...": it is tried again.
+  if (Contains(text, "willRetry=1")) return LineUse::ignored;
   std::string_view word;
   for (const std::string_view known :
        {"Connection refused", "No route to host", "Connection timed out", "Network is unreachable"})
