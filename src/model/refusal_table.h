@@ -656,6 +656,293 @@ inline constexpr Refusal kRefusals[] = {
      "the context length that is asked for is longer than the model's own",
      {"Lower --max-model-len to what the model supports (max_position_embeddings in its config.json), or set the rope "
       "scaling that its authors give."}},
+    {"openmp-twice",
+     "two copies of the OpenMP runtime are loaded into one process",
+     {"Find which packages bring them (python -m threadpoolctl -i torch numpy), and install both from one source: all "
+      "with pip, or all with conda.",
+      "KMP_DUPLICATE_LIB_OK=TRUE only hides the error: the program may then hang or compute wrong results."}},
+    {"openmp-shm",
+     "the OpenMP runtime cannot create its file in /dev/shm",
+     {"Check /dev/shm as the process sees it: is it mounted, writable and not full (ls -ld /dev/shm; df -h /dev/shm)?",
+      "In a container or sandbox: mount it (docker run --shm-size=16g, an emptyDir with medium: Memory in "
+      "Kubernetes)."}},
+    {"cudnn-release",
+     "the cuDNN library that the process loads is older than the one it was built for",
+     {"Find which cuDNN is loaded (LD_LIBRARY_PATH, /usr/lib, the package nvidia-cudnn-cu12), and remove the older "
+      "copy from LD_LIBRARY_PATH.",
+      "Or install the release that the line asks for: pip install 'nvidia-cudnn-cu12>=X.Y'."}},
+    {"ray-agent",
+     "an agent of Ray on this node failed, and Ray's node process ended with it",
+     {"Read the agent's log on that node (/tmp/ray/session_latest/logs/runtime_env_agent.log, dashboard_agent.log): a "
+      "port that is taken, a package that does not load.",
+      "Compare pip freeze | grep grpcio with what the release of Ray asks for: another release can crash the agent."}},
+    {"ray-worker-start",
+     "worker processes of Ray did not start in time",
+     {"Look at the CPU load and the file system of that node: importing Python packages from a slow shared file system "
+      "takes longer than the limit (RAY_worker_register_timeout_seconds).",
+      "Read worker-*.err and python-core-worker-*.log of the process that the line names "
+      "(/tmp/ray/session_latest/logs)."}},
+    {"ray-versions",
+     "the Ray cluster was started with another release of Ray or Python than this process runs",
+     {"Use one image or environment on all nodes: compare ray --version and python --version.",
+      "ray stop on all nodes, then ray start again in the same environment as the program."}},
+    {"ray-disk",
+     "Ray cannot spill objects: the disk of its session folder is full",
+     {"Free space there (df -h /tmp/ray; old sessions below /tmp/ray), or choose a larger disk: ray start --temp-dir, "
+      "or object_spilling_config.",
+      "Keep fewer and smaller objects in Ray's object store: drop references that are no longer needed, save "
+      "checkpoints to storage instead."}},
+    {"ray-object-store",
+     "Ray's object store is full",
+     {"Drop references to objects that are no longer needed, and pass large arrays once (ray.put) instead of with "
+      "every call.",
+      "Give the store more memory (ray start --object-store-memory; a container needs as much in /dev/shm)."}},
+    {"ray-runtime-env",
+     "Ray could not set up the runtime environment of a worker",
+     {"Read runtime_env_setup-*.log on that node (/tmp/ray/session_latest/logs): a package that cannot be installed, a "
+      "working_dir that is too large or cannot be downloaded.",
+      "Install the packages in the image instead of in runtime_env."}},
+    {"backward-twice",
+     "the backward pass runs twice through the same graph",
+     {"Find the tensor that lives on from the last step (a hidden state, a cached output, an accumulated loss), and "
+      "detach() it.",
+      "If two losses share a graph: add them up and call backward() once, or pass retain_graph=True to all but the "
+      "last."},
+     false,
+     true},
+    {"no-trainable",
+     "the module that is wrapped in DDP has no trainable parameter",
+     {"Wrap after the layers are unfrozen (requires_grad_(True)), or do not wrap a frozen model such as a teacher or a "
+      "reference model.",
+      "With LoRA: check that target_modules match names of the model, so that adapters were added."},
+     false,
+     true},
+    {"address-not-local",
+     "the address to listen at does not belong to this host",
+     {"Give MASTER_ADDR (--rdzv-endpoint, --master-addr) the address of the host on which rank 0 runs: hostname -I "
+      "there shows its addresses.",
+      "Check the node rank: only the first node listens at that address. In a container use its own address, not the "
+      "host's."}},
+    {"port-privileged",
+     "the process may not listen at that port",
+     {"Ports below 1024 need root: choose another one (MASTER_PORT, --rdzv-endpoint)."}},
+    {"cudnn-no-engine",
+     "the library cuDNN finds no way to run this operation",
+     {"Check the GPU's free memory first (nvidia-smi): cuDNN needs workspace, and reports its absence in these words.",
+      "Then the data type and the sizes of the operation, and that PyTorch and its nvidia-cudnn package belong "
+      "together (python -m torch.utils.collect_env)."}},
+    {"cublas-not-supported",
+     "the library cuBLAS does not support this combination of sizes, data types and GPU",
+     {"Look at the operands of the call: FP8 and INT8 need sizes that are multiples of 16, and FP8 needs Ada or Hopper "
+      "GPUs and newer.",
+      "Remove other copies of cuBLAS from LD_LIBRARY_PATH: a library of another CUDA release reports this for calls "
+      "that are right."}},
+    {"unscale-fp16",
+     "the trainable parameters are float16, which mixed precision with a gradient scaler does not allow",
+     {"Load the model in float32 (torch_dtype=torch.float32) and keep fp16=True, or train in bfloat16 (bf16=True).",
+      "With LoRA: cast the trainable adapters to float32."},
+     false,
+     true},
+    {"pad-token",
+     "the tokenizer has no padding token",
+     {"Set tokenizer.pad_token = tokenizer.eos_token, or add a token and resize the embeddings "
+      "(model.resize_token_embeddings)."},
+     false,
+     true},
+    {"deepspeed-config",
+     "the DeepSpeed configuration contradicts the arguments of the trainer",
+     {"Set the values that the message lists to \"auto\" in the DeepSpeed configuration, or make both the same."}},
+    {"op-incompatible",
+     "DeepSpeed cannot build one of its operators on this host",
+     {"Run ds_report: it lists which operators are compatible, and why not. async_io needs the headers of libaio (apt "
+      "install libaio-dev).",
+      "Or switch off what needs the operator: offload to NVMe needs async_io, the fused optimizers need nvcc."}},
+    {"device-map",
+     "the model was spread over all GPUs with device_map='auto', which does not go together with data parallelism",
+     {"Remove device_map, or give each process its own GPU: device_map={\"\": local_rank}.",
+      "If the model does not fit on one GPU: use FSDP or DeepSpeed ZeRO-3 instead."}},
+    {"quantized-training",
+     "the quantized model is not on the process's own GPU",
+     {"Load it with device_map={\"\": local_rank} (torch.cuda.current_device()), one whole copy per process."}},
+    {"hostfile",
+     "the hostfile does not fit: it is missing, malformed, or lacks what the command asks for",
+     {"DeepSpeed reads lines such as 'node1 slots=8' (--hostfile, default /job/hostfile), ColossalAI one host name per "
+      "line. Check the path and each line.",
+      "Compare --include and --exclude with the names and the number of slots in the file; slots count from 0."},
+     false,
+     false,
+     false,
+     true},
+    {"zero-world-size",
+     "the optimizer states in the checkpoint were saved by another number of processes",
+     {"Resume with the same number of GPUs, or convert the checkpoint to a universal one (ds_to_universal.py, then "
+      "load_universal: true).",
+      "Or load the weights alone (load_optimizer_states=False; zero_to_fp32.py joins them)."}},
+    {"zero-order",
+     "ZeRO-3 found that ranks fetch different parameters at the same time: they run different modules",
+     {"Make all ranks run the same modules in the same order: no branch on the rank or on the data (a modality that is "
+      "missing in a batch, experts without tokens).",
+      "Tell DeepSpeed about modules whose inside differs: deepspeed.utils.set_z3_leaf_modules(model, [Module])."}},
+    {"zero-trace",
+     "ZeRO-3 found the modules in another order than in the step before",
+     {"Keep the order of modules the same in every step, or tell DeepSpeed about those that change: "
+      "set_z3_leaf_modules(model, [Module]).",
+      "A forward pass outside of the training step (evaluation, generation) changes the order: run it under "
+      "deepspeed.zero.GatheredParameters, or through the engine."}},
+    {"megatron-data",
+     "the indexed dataset is not at the given path",
+     {"--data-path takes the common prefix of both files, without .bin and .idx: ls PREFIX.bin PREFIX.idx on every "
+      "node.",
+      "Check that the file system is mounted there, and that preprocess_data.py has written both."}},
+    {"max-connections",
+     "CUDA_DEVICE_MAX_CONNECTIONS is not 1, which this kind of overlap needs",
+     {"export CUDA_DEVICE_MAX_CONNECTIONS=1 for all ranks (torchrun passes it on; mpirun needs -x). On Blackwell GPUs "
+      "newer releases do not need it."}},
+    {"not-distributed-checkpoint",
+     "the checkpoint has another format or was saved with other settings than this run expects",
+     {"Compare --ckpt-format, the release and the optimizer settings (--use-distributed-optimizer, parallel sizes) "
+      "with those of the run that saved it.",
+      "To load the weights alone: --no-load-optim --no-load-rng, or --finetune."}},
+    {"checkpoint-missing",
+     "the checkpoint to be loaded is not there, or was not written to its end",
+     {"List the folder on the node of that rank: a sharded checkpoint needs all of its files (.distcp) and, written "
+      "last, .metadata. Without it the save did not finish: use an older step.",
+      "Check that all nodes see the same shared file system: files on a node's local disk are missing on the others."}},
+    {"checkpoint-key",
+     "the checkpoint lacks an entry that the program loads",
+     {"Compare the names: what was saved (the model wrapped or not, the optimizer's type, flattened or not) must match "
+      "what is loaded.",
+      "To go on without it: load the weights alone, or pass a planner with allow_partial_load=True."}},
+    {"fp8-shape",
+     "FP8 needs sizes that are multiples of 16, and those of this batch are not",
+     {"Pad sequences (and the vocabulary) to a multiple of 16: pad_to_multiple_of=16, or drop the last incomplete "
+      "batch."},
+     false,
+     true},
+    {"attention-backend",
+     "Transformer Engine finds no attention kernel for these inputs",
+     {"Run again with NVTE_DEBUG=1 NVTE_DEBUG_LEVEL=2: it prints for each backend why it is ruled out (release of "
+      "flash-attn or cuDNN, head size, mask, data type).",
+      "Check that NVTE_FLASH_ATTN, NVTE_FUSED_ATTN and NVTE_UNFUSED_ATTN are not all 0."}},
+    {"lightning-tasks",
+     "the Slurm allocation and the arguments of the trainer ask for different numbers of processes",
+     {"Make them equal: --ntasks-per-node = devices, --nodes = num_nodes, and start with srun.",
+      "In an interactive shell that was not started for the job: unset SLURM_NTASKS, or SLURM_JOB_NAME=bash."}},
+    {"monitor-key",
+     "the metric that the checkpoint callback watches was never logged",
+     {"Log it under that exact name in validation_step (self.log('val_loss', ..., sync_dist=True)), on all ranks, "
+      "before the callback runs; or monitor one of the listed keys."},
+     false,
+     true},
+    {"meta-parameters",
+     "parameters are still on the meta device: they have no memory yet",
+     {"After fully_shard: model.to_empty(device='cuda'), then initialize or load all of them. Parameters that the "
+      "checkpoint lacks (tied or new layers) need their own initialization."},
+     false,
+     true},
+    {"no-sharding",
+     "this operator is not implemented for DTensor",
+     {"Use a newer release of PyTorch, or another form of the call (clip_grad_norm_ with foreach=False), or work on "
+      "full_tensor() or to_local() there."},
+     false,
+     true},
+    {"pipeline-shapes",
+     "a pipeline stage got a tensor of another shape than in its first step",
+     {"Keep the microbatch and the sequence length constant: the shapes of the first step hold for all "
+      "(drop_last=True, padding).",
+      "Or create the stages anew where the shapes change, for example for evaluation."},
+     false,
+     true},
+    {"compile-cache",
+     "files of the compiler's cache vanished while they were used",
+     {"Give each job a cache of its own on a local disk (TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR); a shared or "
+      "cleaned /tmp loses files.",
+      "Several ranks on one network file system compile into the same folder: use a folder per node."}},
+    {"compile-failed",
+     "the program could not be compiled by torch.compile",
+     {"TORCH_COMPILE_DISABLE=1 runs it without compilation, to go on and to prove that this is the reason.",
+      "Run again with TORCHDYNAMO_VERBOSE=1 and TORCH_LOGS=+dynamo,+inductor; mark the function that fails with "
+      "torch.compiler.disable."}},
+    {"peer-handle",
+     "the process may not take file descriptors of its peers, which symmetric memory needs",
+     {"In a container: --cap-add=SYS_PTRACE (Kubernetes: securityContext.capabilities.add), or a seccomp profile that "
+      "allows pidfd_getfd.",
+      "On the host: sysctl kernel.yama.ptrace_scope=0."}},
+    {"cufile-driver",
+     "GPUDirect Storage cannot start: the driver nvidia-fs is not loaded on this host",
+     {"modprobe nvidia-fs (package nvidia-fs-dkms, the same release as the driver), then "
+      "/usr/local/cuda/gds/tools/gdscheck -p.",
+      "Or allow the slower way through host memory: allow_compat_mode: true in cufile.json."}},
+    {"engines-differ",
+     "the data-parallel engines were started with different settings",
+     {"Start all of them with the same arguments, image and environment variables; the message lists what must be "
+      "equal."}},
+    {"paddle-launch",
+     "the program was not started by Paddle's launcher, which sets the addresses of all processes",
+     {"Start it with python -m paddle.distributed.launch --devices 0,1,... script.py (--master HOST:PORT and --nnodes "
+      "for several nodes)."}},
+    {"loader-stopped",
+     "the process that reads the data raised an error",
+     {"Read the error above this one: it names the reason in the dataset or the collate function. num_workers=0 raises "
+      "it in the main process."}},
+    {"dataset-generation",
+     "the dataset could not be built from its files",
+     {"Read the error above this one (\"The above exception was the direct cause\"): mostly one file with another "
+      "schema, a damaged line, or a full disk of the cache (HF_DATASETS_CACHE).",
+      "Build the dataset once before the job starts; do not let all ranks build it at the same time."}},
+    {"same-device-roles",
+     "the trainer and the inference server use the same GPU in one communicator",
+     {"Give them different GPUs: CUDA_VISIBLE_DEVICES for the server and for the trainer without overlap."}},
+    {"read-only",
+     "the file system is mounted read-only",
+     {"Check the mount: a volume that is read-only on purpose (a dataset, a ConfigMap), or a file system that the "
+      "kernel remounted after an error (dmesg -T | grep -iE 'remount|I/O error').",
+      "Write checkpoints and caches to a writable path (HF_HOME, TMPDIR, the output folder)."}},
+    {"forward-order",
+     "FSDP found that ranks run their layers in different orders",
+     {"Make all ranks take the same path through the model in the first iteration: no branch on the rank or on the "
+      "data, the same number of microbatches."}},
+    {"not-in-group",
+     "a rank was given that does not belong to the process group",
+     {"src and dst of a collective are global ranks, also for a subgroup: use dist.get_global_rank(group, i), or "
+      "group_src and group_dst in newer releases."},
+     false,
+     true},
+    {"not-contiguous",
+     "a tensor that is not contiguous was given to a collective",
+     {"Call .contiguous() on it before the collective (views from transpose, permute and slices are not contiguous)."},
+     false,
+     true},
+    {"gather-size",
+     "the output of a gather does not have room for one input of each rank",
+     {"Allocate world size times the input; if inputs differ in size between ranks, pad them or use all_gather with a "
+      "list."},
+     false,
+     true},
+    {"nproc",
+     "the launcher torchrun does not know this value of --nproc-per-node",
+     {"Pass a number, or one of gpu, cpu and auto."},
+     false,
+     false,
+     false,
+     true},
+    {"deepspeed-batch",
+     "the batch size per GPU is not known to DeepSpeed",
+     {"Set train_micro_batch_size_per_gpu in the DeepSpeed configuration to a number.",
+      "Or pass a data loader that has a batch_size to accelerate.prepare(): one with a batch sampler of its own has "
+      "none."}},
+    {"attention-operator",
+     "the package xFormers has no attention operator for these inputs",
+     {"Read the list below the message: for each operator it says what does not fit (data type, head size, GPU, mask), "
+      "or that it was not built.",
+      "python -m xformers.info shows what is available: install the release that was built for this PyTorch and "
+      "CUDA."}},
+    {"user-buffers",
+     "the overlap of Transformer Engine (user buffers) cannot share GPU memory between the ranks",
+     {"Switch it off to go on: tp_comm_overlap=False (no --tp-comm-overlap); UB_SKIPMC=1 avoids multicast memory "
+      "alone.",
+      "It needs NVLink between all GPUs of the tensor-parallel group, and in a container the same IPC rights as "
+      "NCCL."}},
 };
 
 }  // namespace tacet

@@ -6,6 +6,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_health.h"
+#include "evidence/torch_log/torch_log_known_line.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
 #include "evidence/torch_log/torch_log_told_causes.h"
@@ -365,6 +366,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));
   if (line.has(Keyword::missing_symbol)) keep(ReadMissingSymbol(line, out));
   if (line.has(Keyword::setup_words) && FindBareError(line.text).empty()) keep(ReadSetupWords(line, out));
+  if (line.has(Keyword::known_line) || line.has(Keyword::known_error)) keep(ReadKnownLine(line, out));
   if (line.has(Keyword::other_library)) {
     keep(ReadHealthLine(line, out));
     LineUse ascend = ReadAscendSetup(line, state.ascend, out);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "evidence/torch_log/torch_log_known_line.h"
+
 namespace tacet {
 namespace {
 
@@ -121,10 +123,11 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "PSM2 was unable to open an endpoint"},
     {Keyword::other_library, "rror returned from fi_cq_readerr"},
     {Keyword::other_library, "Thread is unstuck!"},
+    {Keyword::other_library, "This thread is unstuck waiting for "},
     {Keyword::other_library, "Termination timeout "},
     {Keyword::other_library, "slow_operation_alarm.cc:"},
     {Keyword::other_library, "] Very slow compile?"},
-    {Keyword::other_library, "Watchdog timeout (self."},
+    {Keyword::other_library, "atchdog timeout (self."},
     {Keyword::other_library, "Collective call returned error"},
     {Keyword::other_library, "HcclCommInit"},
     {Keyword::other_library, "NCCL WARN "},
@@ -284,6 +287,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::worker_ended, " is timed out. It may exit with exception"},
     {Keyword::last_error, "Last error:"},
     {Keyword::last_error, "Last NCCL warning(error): "},
+    {Keyword::last_error, "CL warning(error) log entry (may be unrelated) "},
     {Keyword::device_assert, "] Assertion `"},
     {Keyword::device_assert, ": Device-side assertion `"},
     {Keyword::cuda_error, "CUDA error:"},
@@ -302,6 +306,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::tried_to_allocate, "out of memory. Tried to allocate"},
     {Keyword::mismatch, "Detected mismatch between collectives"},
     {Keyword::mismatch, ", but another rank "},
+    {Keyword::mismatch, "op.preamble.length <= op.nbytes. "},
     {Keyword::no_grad, "did not receive grad for rank"},
     {Keyword::prior_iteration, "Expected to have finished reduction in the prior iteration"},
     {Keyword::prior_iteration, "has parameters that were not used in producing the loss"},
@@ -410,6 +415,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::pending, " cannot be scheduled right now. It requires"},
     {Keyword::pending, "Waiting for creating a placement group"},
     {Keyword::pending, "Cannot provide a placement group"},
+    {Keyword::pending, "The worker group startup timed out after "},
     {Keyword::pending, "required GPUs exceeds the total number"},
     {Keyword::pending, ".0 GPU"},
     {Keyword::pending, "(no resource demands)"},
@@ -488,6 +494,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::port_taken, "port have been bound already"},
     {Keyword::outside_kill, "Signals.SIGTERM death signal"},
     {Keyword::outside_kill, "got signal: "},
+    {Keyword::outside_kill, "exceptions.SIGTERMException"},
+    {Keyword::outside_kill, "`Termination signal` is detected by"},
     {Keyword::outside_kill, "Evicted"},
     {Keyword::outside_kill, "evicted"},
     {Keyword::outside_kill, "reempted"},
@@ -563,16 +571,26 @@ constexpr uint32_t FirstFour(std::string_view text) {
   return word;
 }
 
+constexpr size_t kPhraseCount = std::size(kPhrases) + std::size(kKnownLines);
+
+// Those above, then the first words of the known lines.
+constexpr Phrase PhraseAt(size_t i) {
+  if (i < std::size(kPhrases)) return kPhrases[i];
+  const KnownLine& known = kKnownLines[i - std::size(kPhrases)];
+  const bool own = !TellsOfOthers(known);
+  return {own ? Keyword::known_error : Keyword::known_line, known.all[0]};
+}
+
 // The phrases by a hash of their first four characters: head of a chain, then the next with the same hash. 0 ends it.
 struct PhraseIndex {
   std::array<uint16_t, kSlots> head{};
-  std::array<uint16_t, std::size(kPhrases) + 1> next{};
+  std::array<uint16_t, kPhraseCount + 1> next{};
 };
 
 constexpr PhraseIndex MakeIndex() {
   PhraseIndex index;
-  for (size_t i = 0; i < std::size(kPhrases); ++i) {
-    const uint32_t slot = Slot(FirstFour(kPhrases[i].text));
+  for (size_t i = 0; i < kPhraseCount; ++i) {
+    const uint32_t slot = Slot(FirstFour(PhraseAt(i).text));
     index.next[i + 1] = index.head[slot];
     index.head[slot] = static_cast<uint16_t>(i + 1);
   }
@@ -595,7 +613,7 @@ KeywordSet FindKeywords(std::string_view line) {
   if (line.size() < 4) return found;
   for (size_t at = 0; at + 4 <= line.size(); ++at) {
     for (uint16_t entry = kIndex.head[Slot(LoadFour(line.data() + at))]; entry != 0; entry = kIndex.next[entry]) {
-      const Phrase& phrase = kPhrases[entry - 1];
+      const Phrase phrase = PhraseAt(entry - 1);
       if (line.substr(at).starts_with(phrase.text)) found.add(phrase.keyword);
     }
   }
