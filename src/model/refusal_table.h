@@ -782,13 +782,17 @@ inline constexpr Refusal kRefusals[] = {
      "ZeRO-3 found that ranks fetch different parameters at the same time: they run different modules",
      {"Make all ranks run the same modules in the same order: no branch on the rank or on the data (a modality that is "
       "missing in a batch, experts without tokens).",
-      "Tell DeepSpeed about modules whose inside differs: deepspeed.utils.set_z3_leaf_modules(model, [Module])."}},
+      "Tell DeepSpeed about modules whose inside differs: deepspeed.utils.set_z3_leaf_modules(model, [Module])."},
+     false,
+     true},
     {"zero-trace",
      "ZeRO-3 found the modules in another order than in the step before",
      {"Keep the order of modules the same in every step, or tell DeepSpeed about those that change: "
       "set_z3_leaf_modules(model, [Module]).",
       "A forward pass outside of the training step (evaluation, generation) changes the order: run it under "
-      "deepspeed.zero.GatheredParameters, or through the engine."}},
+      "deepspeed.zero.GatheredParameters, or through the engine."},
+     false,
+     true},
     {"megatron-data",
      "the indexed dataset is not at the given path",
      {"--data-path takes the common prefix of both files, without .bin and .idx: ls PREFIX.bin PREFIX.idx on every "
@@ -812,7 +816,9 @@ inline constexpr Refusal kRefusals[] = {
      "the checkpoint lacks an entry that the program loads",
      {"Compare the names: what was saved (the model wrapped or not, the optimizer's type, flattened or not) must match "
       "what is loaded.",
-      "To go on without it: load the weights alone, or pass a planner with allow_partial_load=True."}},
+      "To go on without it: load the weights alone, or pass a planner with allow_partial_load=True."},
+     false,
+     true},
     {"fp8-shape",
      "FP8 needs sizes that are multiples of 16, and those of this batch are not",
      {"Pad sequences (and the vocabulary) to a multiple of 16: pad_to_multiple_of=16, or drop the last incomplete "
@@ -862,7 +868,9 @@ inline constexpr Refusal kRefusals[] = {
      "the program could not be compiled by torch.compile",
      {"TORCH_COMPILE_DISABLE=1 runs it without compilation, to go on and to prove that this is the reason.",
       "Run again with TORCHDYNAMO_VERBOSE=1 and TORCH_LOGS=+dynamo,+inductor; mark the function that fails with "
-      "torch.compiler.disable."}},
+      "torch.compiler.disable."},
+     false,
+     true},
     {"peer-handle",
      "the process may not take file descriptors of its peers, which symmetric memory needs",
      {"In a container: --cap-add=SYS_PTRACE (Kubernetes: securityContext.capabilities.add), or a seccomp profile that "
@@ -884,7 +892,9 @@ inline constexpr Refusal kRefusals[] = {
     {"loader-stopped",
      "the process that reads the data raised an error",
      {"Read the error above this one: it names the reason in the dataset or the collate function. num_workers=0 raises "
-      "it in the main process."}},
+      "it in the main process."},
+     false,
+     true},
     {"dataset-generation",
      "the dataset could not be built from its files",
      {"Read the error above this one (\"The above exception was the direct cause\"): mostly one file with another "
@@ -901,7 +911,9 @@ inline constexpr Refusal kRefusals[] = {
     {"forward-order",
      "FSDP found that ranks run their layers in different orders",
      {"Make all ranks take the same path through the model in the first iteration: no branch on the rank or on the "
-      "data, the same number of microbatches."}},
+      "data, the same number of microbatches."},
+     false,
+     true},
     {"not-in-group",
      "a rank was given that does not belong to the process group",
      {"src and dst of a collective are global ranks, also for a subgroup: use dist.get_global_rank(group, i), or "

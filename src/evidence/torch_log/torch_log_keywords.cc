@@ -147,6 +147,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "Failed to resolve UCX endpoint"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: Out of memory"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: Attempting to "},
+    {Keyword::other_library, "RESOURCE_EXHAUSTED: Failed to allocate request"},
+    {Keyword::other_library, "RESOURCE_EXHAUSTED: Underlying backend ran out of memory"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: XLA:TPU"},
     {Keyword::other_library, "Resource exhausted: Out"},
     {Keyword::other_library, "OOM when allocating tensor"},

@@ -11,6 +11,7 @@ namespace tacet {
 namespace {
 
 constexpr int64_t kMostSeconds = 10'000'000;
+constexpr std::string_view kOwnLimit = "a limit of its own";  // TorchLogRecord::file
 
 // "Waited 1800.21 seconds", "for last 20 seconds"; -1 where it is not told
 int64_t LimitMs(std::string_view text) {
@@ -126,6 +127,7 @@ LineUse ReadKnownLine(const LogLine& line, RecordList& out) {
     }
     case KnownTold::hangs:
       record->value = LimitMs(text);
+      record->file = kOwnLimit;
       TakePaddlesCall(text, *record);
       break;
     case KnownTold::waits: break;
@@ -138,6 +140,16 @@ LineUse ReadKnownLine(const LogLine& line, RecordList& out) {
     case KnownTold::bad_gpu: record->subject = known->name; break;
   }
   return LineUse::understood;
+}
+
+void DropPassedLimits(TorchLog& log, uint32_t served) {
+  for (const TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::progress) served = std::max(served, record.source.line);
+  std::erase_if(log.records, [&](const TorchLogRecord& record) {
+    return record.kind == TorchLogKind::watchdog_timeout && record.file == kOwnLimit && record.source.line < served;
+  });
+  for (TorchLogRecord& record : log.records)
+    if (record.kind == TorchLogKind::watchdog_timeout && record.file == kOwnLimit) record.file.clear();
 }
 
 }  // namespace tacet

@@ -55,6 +55,10 @@ inline constexpr std::array kKnownLines{
               KnownTold::stops,
               "JAX's barrier at the end was not reached by all processes: one ended early, or was late",
               ""},
+    KnownLine{{"Coordination agent is set to error: ", ""},
+              KnownTold::stops,
+              "JAX's coordination service reports the error of another process",
+              ""},
     KnownLine{{"Barrier timed out", "hutdown"},
               KnownTold::stops,
               "JAX's barrier at the end was not reached by all processes: one ended early, or was late",
@@ -72,6 +76,10 @@ inline constexpr std::array kKnownLines{
               KnownTold::gone,
               "its launcher reports a crash, and no log shows how",
               "Shard "},
+    KnownLine{{"Scheduler or DataParallelController ", " terminated with -"},
+              KnownTold::gone,
+              "a signal ended the server's scheduler, and no log shows why",
+              ""},
     KnownLine{{"NotEnoughCUDADevices(", ""}, KnownTold::failed, "an error of the server", ""},
     KnownLine{{"couldn't get a response from detokenizer for last ", ""}, KnownTold::hangs, "", ""},
     KnownLine{{"CUDA runtime error: out of memory", ""}, KnownTold::no_memory, "", ""},
@@ -91,6 +99,10 @@ inline constexpr std::array kKnownLines{
     KnownLine{{"Find timeout start but not finish task:", ""}, KnownTold::hangs, "", "global_rank:"},
     KnownLine{{"Find timeout init but not start task:", ""}, KnownTold::hangs, "", "global_rank:"},
     // launchers
+    KnownLine{{"Some rank(s) exited with non-zero exit code", ""},
+              KnownTold::stops,
+              "the launcher reports that ranks exited with an error",
+              ""},
     KnownLine{{"could not connect to some hosts via ssh", ""}, KnownTold::no_ssh, "", ""},
     KnownLine{{"Unable to find the hostfile, no such file", ""}, KnownTold::failed, "an error of the launcher", ""},
     KnownLine{{"Failed to connect to the meta server. Maybe it has exited", ""}, KnownTold::lost, "", ""},
@@ -113,5 +125,8 @@ constexpr bool TellsOfOthers(const KnownLine& known) {
 }
 
 LineUse ReadKnownLine(const LogLine& line, RecordList& out);
+
+// A limit that was over is none where the program goes on behind it: `served` is the last line that shows it at work.
+void DropPassedLimits(TorchLog& log, uint32_t served);
 
 }  // namespace tacet

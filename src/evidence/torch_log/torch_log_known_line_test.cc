@@ -34,6 +34,15 @@ TEST(TorchLogKnownLine, AMonitorThatHeardNothingTellsHowLongItWaited) {
   EXPECT_EQ(event.As<WatchdogTimeout>().timeout_ms, 1'800'210);
 }
 
+TEST(TorchLogKnownLine, AServerThatAnswersBehindItsLimitDoesNotHang) {
+  const std::string failed =
+      "[2026-09-09 10:10:01] Health check failed. Server couldn't get a response from detokenizer for last 20 "
+      "seconds.\n";
+  EXPECT_EQ(EventsOf(ReadText(failed, "a.log"), EventKind::watchdog_timeout).size(), 1u);
+  const std::string works = "[2026-09-09 10:10:04 TP0] Decode batch. #running-req: 96, #token: 401221\n";
+  EXPECT_TRUE(EventsOf(ReadText(failed + works, "a.log"), EventKind::watchdog_timeout).empty());
+}
+
 TEST(TorchLogKnownLine, PaddlesReportNamesTheRankThatWaitsAndItsCall) {
   const Event event = OneEvent(
       ReadText(
