@@ -811,13 +811,14 @@ inline constexpr Refusal kRefusals[] = {
      "the checkpoint to be loaded is not there, or was not written to its end",
      {"List the folder on the node of that rank: a sharded checkpoint needs all of its files (.distcp) and, written "
       "last, .metadata. Without it the save did not finish: use an older step.",
-      "Check that all nodes see the same shared file system: files on a node's local disk are missing on the others."}},
+      "Check that all nodes see the same shared file system: files on a node's local disk are missing on the others."},
+     true},
     {"checkpoint-key",
      "the checkpoint lacks an entry that the program loads",
      {"Compare the names: what was saved (the model wrapped or not, the optimizer's type, flattened or not) must match "
       "what is loaded.",
       "To go on without it: load the weights alone, or pass a planner with allow_partial_load=True."},
-     false,
+     true,
      true},
     {"fp8-shape",
      "FP8 needs sizes that are multiples of 16, and those of this batch are not",
