@@ -663,7 +663,7 @@ inline constexpr Refusal kRefusals[] = {
       "KMP_DUPLICATE_LIB_OK=TRUE only hides the error: the program may then hang or compute wrong results."}},
     {"openmp-shm",
      "the OpenMP runtime cannot create its file in /dev/shm",
-     {"Check /dev/shm as the process sees it: is it mounted, writable and not full (ls -ld /dev/shm; df -h /dev/shm)?",
+     {"Check that /dev/shm is mounted, writable and not full, as the process sees it: ls -ld /dev/shm, df -h /dev/shm.",
       "In a container or sandbox: mount it (docker run --shm-size=16g, an emptyDir with medium: Memory in "
       "Kubernetes)."}},
     {"cudnn-release",

@@ -95,6 +95,9 @@ LineUse ReadKnownLine(const LogLine& line, RecordList& out) {
   // With its type it is an exception, as its traceback has it.
   if (known->told == KnownTold::failed && !FindBareError(text).empty()) return LineUse::not_understood;
   if (known->told == KnownTold::lost && IsWarning(text)) return LineUse::ignored;
+  // gloo's words for a peer that hung up have a reader of their own.
+  if (Contains(text, "transport/") && ContainsAny(text, {"closed by peer", "reset by peer", "Broken pipe"}))
+    return LineUse::not_understood;
   const std::string address = AddressIn(text);
   // A route that is gone says nothing of the process at its other end.
   if (const std::string_view route = LostRoute(text); known->told == KnownTold::lost && !route.empty()) {
