@@ -18,6 +18,7 @@
 #include "evidence/message_facts.h"
 #include "evidence/refused_object.h"
 #include "evidence/torch_log/torch_log_chain.h"
+#include "evidence/torch_log/torch_log_known_line.h"
 #include "evidence/torch_log/torch_log_library.h"
 #include "evidence/torch_log/torch_log_line.h"
 #include "model/device_error.h"
@@ -189,7 +190,7 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "SignalException", "RendezvousConnectionError",
+                         "SignalException", "SIGTERMException", "RendezvousConnectionError",
                          // SageMaker: how the user's script ended
                          "UnexpectedStatusException", "ExecuteUserScriptError"}))
     return true;
@@ -202,6 +203,8 @@ bool SpeaksOfOthers(const Event& exception) {
   if (Contains(type, "EOFError") && exception.text.empty()) return true;
   if (exception.As<Raised>().of_parent) return true;
   if (PassesOnLibraryWords(exception.text) || IsGlooTimeout(exception.text)) return true;
+  if (const KnownLine* known = FindKnownLine(exception.text); known != nullptr && TellsOfOthers(*known)) return true;
+  if (exception.text.starts_with("The worker group startup timed out after ")) return true;
   return ContainsAny(
              exception.text,
              {"Watchdog caught", "Connection closed by peer", "Connection reset by peer", "NCCL error in",
@@ -215,7 +218,8 @@ bool SpeaksOfOthers(const Event& exception) {
               // vLLM and SGLang: who reports that a worker failed, or that the others did not come so far.
               "EngineCore encountered an issue", "Worker failed with erro",
               "could finish the model loading, but there are other ranks", "Horovod has been shut down",
-              "User program failed with ",  // Azure ML, of the user's script
+              "`Termination signal` is detected by",  // Paddle
+              "User program failed with ",            // Azure ML, of the user's script
               // TensorFlow: the connection to a peer closed
               "Collective ops is aborted by: Socket closed", "Collective ops is aborted by: Connection reset"}) ||
          exception.text.substr(0, exception.text.find('\n')) == "Wait timeout" ||
@@ -279,6 +283,8 @@ bool IsDeviceAssert(std::string_view words) { return Contains(words, "device-sid
 bool TellsDivergence(std::string_view type, std::string_view text) {
   if (ContainsAny(text, {"oss became infinite or NaN", "oss is NaN", "oss is nan", "oss is inf", "NaN loss", "nan loss",
                          "oss is not finite", "on-finite loss", "found NaN in ", "found Inf in ",
+                         "returned nan values in its ", "returned in `training_step` is nan",
+                         "returned in `training_step` is inf", "contains either `inf`, `nan` or element < 0",
                          // DeepSpeed and fairseq: gradients overflow at every scale
                          "oss scale already at minimum", "inimum loss scale reached"}))
     return true;
@@ -341,6 +347,7 @@ void ReadException(Event& event) {
   event.Set(Meaning::nccl_failed, Contains(event.text, "NCCL error in"));
   event.Set(Meaning::calls_differ,
             Contains(event.text, "Detected mismatch between collectives") ||
+                Contains(event.text, "op.preamble.length <= op.nbytes. ") ||
                 (Contains(event.text, "Mismatched ") && Contains(event.text, ", but another rank ")));
   event.Set(Meaning::setup_failed, ContainsAny(type, {"DistStoreError", "DistNetworkError", "DistBackendError"}));
   event.Set(Meaning::store_unreachable, Contains(type, "DistNetworkError") && Contains(event.text, "connect"));

@@ -138,6 +138,7 @@ struct MismatchReport {
   int64_t expected = -1;  // of the other one, where the shapes differ; its number where only the numbers differ
   std::string tensor, other_tensor;  // Horovod: in which each side waits
   bool by_horovod = false;           // its coordinator compared what ranks submitted; which rank is which is not told
+  bool by_gloo = false;              // ... or gloo what came with what was expected; the same holds
 };
 
 // Who has not joined an operation is in Event::ranks.
@@ -538,12 +539,12 @@ struct Pending {
 
 // What a sentence says of a job that stands still.
 struct ToldPlace {
-  std::string where;              // "at the first weight sync", with its preposition
-  bool data_loader = false;       // it stands in a data loader
-  bool acs_on = false;            // a listing shows PCIe access control that is on
-  bool stopped = false;           // it only says that the job stops, and a stack shows that the process runs
-  int64_t every = -1;             // it pauses again and again: once in so many steps
-  std::string steps;              // ... as they are called: "iterations"
+  std::string where;         // "at the first weight sync", with its preposition
+  bool data_loader = false;  // it stands in a data loader
+  bool acs_on = false;       // a listing shows PCIe access control that is on
+  bool stopped = false;      // it only says that the job stops, and a stack shows that the process runs
+  int64_t every = -1;        // it pauses again and again: once in so many steps
+  std::string steps;         // ... as they are called: "iterations"
 };
 
 // A setting that is said to help, and the part of NCCL's work that it leaves out or changes.

@@ -38,6 +38,17 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
                "torch.Size([8, 4]) from checkpoint, the shape in current model is torch.Size([0])."),
             "partitioned-model");
   EXPECT_EQ(id("CUDA error: invalid device ordinal"), "device-ordinal");
+  EXPECT_EQ(id("OMP: Error #15: Initializing libiomp5.so, but found libomp.so already initialized."), "openmp-twice");
+  EXPECT_EQ(id("OMP: Error #179: Function Can't open SHM failed:"), "openmp-shm");
+  EXPECT_EQ(id("listen on any local network address. port: 29500, code: -99, name: EADDRNOTAVAIL"), "");
+  EXPECT_EQ(id("The server socket has failed to listen on any local network address. code: -99, name: EADDRNOTAVAIL, "
+               "message: address not available"),
+            "address-not-local");
+  EXPECT_EQ(id("FileNotFoundError [Errno 2] No such file or directory: '/ckpt/step-9/.metadata'"), "checkpoint-missing");
+  EXPECT_EQ(id("FileNotFoundError [Errno 2] No such file or directory: '/data/a.txt'"), "");
+  EXPECT_EQ(id("ValueError Total available GPUs 8 is less than total desired GPUs 16"), "too-few-gpus");
+  EXPECT_EQ(id("libgomp: Thread creation failed: Resource temporarily unavailable"), "thread-limit");
+  EXPECT_EQ(id("ray.exceptions.OutOfDiskError Local disk is full"), "ray-disk");
   EXPECT_EQ(id("PytorchStreamReader failed reading zip archive: failed finding central directory"), "damaged-file");
   EXPECT_EQ(id("OSError: [Errno 116] Stale file handle: '/nfs/a.arrow'"), "stale-file");
   EXPECT_EQ(id("RuntimeError: Expected to mark a variable ready only once. This error is"), "marked-twice");

@@ -205,9 +205,14 @@ void TellTensors(const MismatchReport& report, Finding& finding) {
                         report.other_tensor + "? Compare what each rank does at this point (py-spy dump --pid PID).";
 }
 
+// A library compared what the ranks passed, and names none of them.
+bool IsOfChecker(const MismatchReport& report) { return report.by_horovod || report.by_gloo; }
+
+std::string CheckerName(const MismatchReport& report) { return report.by_gloo ? "gloo" : "Horovod"; }
+
 // ": [1000, 2048] on one rank, [1001, 2048] on another"
 std::string SidesOfCheck(const MismatchReport& report) {
-  if (!report.by_horovod || report.tensor.empty() || report.other_tensor.empty()) return "";
+  if (!IsOfChecker(report) || report.tensor.empty() || report.other_tensor.empty()) return "";
   return ": " + report.tensor + " on one rank, " + report.other_tensor + " on another";
 }
 
@@ -253,7 +258,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
   finding.operation = OperationRef{sample->op, sample->seq, -1};
   const auto& report = sample->As<MismatchReport>();
-  if (report.by_horovod) finding.status = Status::crash, finding.confidence = Confidence::certain;
+  if (IsOfChecker(report)) finding.status = Status::crash, finding.confidence = Confidence::certain;
   finding.headline =
       (finding.ranks.empty() && finding.affected_ranks.empty() ? "ranks disagree"
        : finding.ranks.empty() && finding.affected_ranks.size() == 1
@@ -261,12 +266,12 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
        : finding.ranks.empty() ? RankWords(finding.affected_ranks) + " disagree"
                                : RankWords(finding.ranks) + " disagrees with its peers") +
       " about the " +
-      std::string(aspect == CallAspect::size   ? "shape"
+      std::string(aspect == CallAspect::size   ? (report.by_gloo ? "size" : "shape")
                   : aspect == CallAspect::type ? "data type"
                                                : "operation") +
       (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
       (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") + SidesOfCheck(report) + "; " +
-      (report.by_horovod ? std::string("Horovod's check stopped the job") : std::string(kStoppedByCheck));
+      (IsOfChecker(report) ? CheckerName(report) + "'s check stopped the job" : std::string(kStoppedByCheck));
   const bool horovod = report.aspect == "tensor";
   finding.fix = {
       "Find the branch that makes ranks call different things: compare what each rank does at this point (its "
@@ -277,13 +282,15 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   if (!hung) finding.fix.front() = "Find the branch that makes ranks call different things: compare their tracebacks.";
   if (!hung && aspect == CallAspect::operation) TellReportedOperations(facts, *sample, finding);
   if (!hung && aspect == CallAspect::size) TellReportedShapes(facts, *sample, finding);
-  if (report.by_horovod)
+  if (IsOfChecker(report) && aspect != CallAspect::operation)
     finding.fix = {
         "Print what each rank passes to this call. Gradients differ in shape where the models differ: the number of "
         "classes, the vocabulary, the checkpoint, a configuration file.",
         "Losses and metrics differ where the last batch is smaller on some ranks: reduce them to one number first, or "
         "drop that batch.",
-        "Name the operations (name=...) where ranks may issue them in different orders."};
+        report.by_gloo ? "Check that all ranks issue the same operations in the same order: a process group on the CPU "
+                         "pairs them by their order alone (TORCH_DISTRIBUTED_DEBUG=DETAIL names the rank that differs)."
+                       : "Name the operations (name=...) where ranks may issue them in different orders."};
   // Horovod only reports that ranks wait in different tensors.
   if (hung) {
     finding.status = Status::hang;
@@ -294,11 +301,11 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   }
   // The check raised on them: they do not wait.
   if (finding.ranks.empty() && finding.status != Status::hang) finding.affected_ranks.clear();
-  finding.evidence.push_back(CiteEvent(*sample, horovod ? "Horovod reports which ranks wait in which tensors"
-                                                : report.by_horovod
-                                                    ? "Horovod compared what the ranks submitted and reports this"
-                                                    : "PyTorch compared the calls of all ranks and reports this"));
-  if (report.by_horovod)
+  finding.evidence.push_back(CiteEvent(
+      *sample, horovod               ? std::string("Horovod reports which ranks wait in which tensors")
+               : IsOfChecker(report) ? CheckerName(report) + " compared what the ranks submitted and reports this"
+                                     : std::string("PyTorch compared the calls of all ranks and reports this")));
+  if (IsOfChecker(report))
     answer.open.push_back({"Which rank is the odd one?",
                            "what each rank passes to this call: print the shape and type on every rank before it"});
   answer.findings.push_back(std::move(finding));

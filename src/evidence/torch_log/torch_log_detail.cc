@@ -200,7 +200,13 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::store_lost:
     case TorchLogKind::connection_lost: return LostPeerOf(record);
     case TorchLogKind::mismatch_report:
-      return MismatchReport{record.subject, record.count, record.value2, record.object, record.cure, record.of_checker};
+      return MismatchReport{record.subject,
+                            record.count,
+                            record.value2,
+                            record.object,
+                            record.cure,
+                            record.of_checker && record.file != kGloo,
+                            record.of_checker && record.file == kGloo};
     case TorchLogKind::desync_report: return DesyncOf(record);
     case TorchLogKind::monitored_barrier_failed: return BarrierFailure{record.value, record.value2 == 1};
     case TorchLogKind::memory_use: return HostMemoryUse{record.subject};

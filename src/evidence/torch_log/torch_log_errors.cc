@@ -6,6 +6,7 @@
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_health.h"
+#include "evidence/torch_log/torch_log_known_line.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_library.h"
 #include "evidence/torch_log/torch_log_mismatch.h"
@@ -368,6 +369,8 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::setup_words) && FindBareError(line.text).empty()) keep(ReadSetupWords(line, out));
   const LineUse told = line.has(Keyword::library_line) ? ReadLibraryLine(line, out) : LineUse::not_understood;
   keep(told);
+  if ((line.has(Keyword::known_line) || line.has(Keyword::known_error)) && told == LineUse::not_understood)
+    keep(ReadKnownLine(line, out));
   if (line.has(Keyword::other_library) && told == LineUse::not_understood) {
     keep(ReadHealthLine(line, out));
     LineUse ascend = ReadAscendSetup(line, state.ascend, out);

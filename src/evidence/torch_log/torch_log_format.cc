@@ -44,6 +44,7 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::batch_killed,       Keyword::desync,
                                 Keyword::worker_ended,       Keyword::stalled_tensors,
                                 Keyword::other_library,      Keyword::missing_symbol,
+                                Keyword::known_line,         Keyword::known_error,
                                 Keyword::nccl_error,         Keyword::waiting_clients,
                                 Keyword::nccl_reason,        Keyword::spawn_ended,
                                 Keyword::idle_engine,        Keyword::closing_signal,

@@ -22,6 +22,14 @@ std::string TaskOf(std::string_view target) {
 // Additional GRPC error information from remote target /job:worker/replica:0/task:0 while calling /tensorflow.X/Y:
 LineUse ReadTrailer(const LogLine& line, std::string_view target, RecordList& out) {
   const std::string task = TaskOf(target);
+  // ... target coordination_service while calling /xla.coordination.CoordinationService/Heartbeat: the process had
+  // joined before, and the coordinator is gone.
+  if (ContainsAny(target, {"CoordinationService/Heartbeat", "CoordinationService/PollForError"}))
+    if (TorchLogRecord* lost = out.Said(TorchLogKind::store_unreachable, line, "coordination")) {
+      lost->kind = TorchLogKind::connection_lost;
+      lost->object = kCoordinator;
+      lost->subject.clear();
+    }
   if (!task.empty()) {
     if (TorchLogRecord* lost = out.Said(TorchLogKind::connection_lost, line, "tensorflow"))
       if (lost->subject.empty()) lost->subject = task;
@@ -47,6 +55,8 @@ LineUse ReadGrpc(const LogLine& line, RecordList& out) {
   if (IsStatusBelow(text)) return LineUse::understood;
   // ERROR:tensorflow:Remote function on worker /job:worker/replica:0/task:1 failed with UnavailableError():failed to
   // connect to all addresses. JAX says "UNAVAILABLE: " before it, of its coordinator.
+  // Ray's head node asks a node whether it is well: it is the node that does not answer, see torch_log_known_line.h.
+  if (Contains(text, "Health check failed for node ")) return LineUse::understood;
   if (!Contains(text, "failed to connect to all addresses") || ContainsAny(text, {"UNAVAILABLE:", "StartAbort"}))
     return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::connect_failed, line, "grpc");

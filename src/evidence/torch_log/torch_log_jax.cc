@@ -14,7 +14,8 @@ namespace {
 bool TellsNoMemory(std::string_view text) {
   if (ContainsAny(text, {"OOM when allocating tensor", "Resource exhausted: Out"})) return true;
   const auto words = After(text, "RESOURCE_EXHAUSTED: ");
-  return words && ContainsAny(*words, {"ut of memory", "Attempting to allocate ", "Attempting to reserve "});
+  return words && ContainsAny(*words, {"ut of memory", "Attempting to allocate ", "Attempting to reserve ",
+                                       "Failed to allocate request"});
 }
 
 // ... UNAVAILABLE: failed to connect to all addresses; last error: UNKNOWN: ipv4:10.1.2.3:8476: Failed to connect to

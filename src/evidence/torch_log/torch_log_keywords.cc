@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "evidence/torch_log/torch_log_known_line.h"
 #include "evidence/torch_log/torch_log_library_table.h"
 
 namespace tacet {
@@ -123,10 +124,11 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "PSM2 was unable to open an endpoint"},
     {Keyword::other_library, "rror returned from fi_cq_readerr"},
     {Keyword::other_library, "Thread is unstuck!"},
+    {Keyword::other_library, "This thread is unstuck waiting for "},
     {Keyword::other_library, "Termination timeout "},
     {Keyword::other_library, "slow_operation_alarm.cc:"},
     {Keyword::other_library, "] Very slow compile?"},
-    {Keyword::other_library, "Watchdog timeout (self."},
+    {Keyword::other_library, "atchdog timeout (self."},
     {Keyword::other_library, "Collective call returned error"},
     {Keyword::other_library, "HcclCommInit"},
     {Keyword::other_library, "NCCL WARN "},
@@ -146,6 +148,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "Failed to resolve UCX endpoint"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: Out of memory"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: Attempting to "},
+    {Keyword::other_library, "RESOURCE_EXHAUSTED: Failed to allocate request"},
+    {Keyword::other_library, "RESOURCE_EXHAUSTED: Underlying backend ran out of memory"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: XLA:TPU"},
     {Keyword::other_library, "Resource exhausted: Out"},
     {Keyword::other_library, "OOM when allocating tensor"},
@@ -287,6 +291,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::worker_ended, " is timed out. It may exit with exception"},
     {Keyword::last_error, "Last error:"},
     {Keyword::last_error, "Last NCCL warning(error): "},
+    {Keyword::last_error, "CL warning(error) log entry (may be unrelated) "},
     {Keyword::device_assert, "] Assertion `"},
     {Keyword::device_assert, ": Device-side assertion `"},
     {Keyword::cuda_error, "CUDA error:"},
@@ -305,6 +310,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::tried_to_allocate, "out of memory. Tried to allocate"},
     {Keyword::mismatch, "Detected mismatch between collectives"},
     {Keyword::mismatch, ", but another rank "},
+    {Keyword::mismatch, "op.preamble.length <= op.nbytes. "},
     {Keyword::no_grad, "did not receive grad for rank"},
     {Keyword::prior_iteration, "Expected to have finished reduction in the prior iteration"},
     {Keyword::prior_iteration, "has parameters that were not used in producing the loss"},
@@ -425,6 +431,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::pending, " cannot be scheduled right now. It requires"},
     {Keyword::pending, "Waiting for creating a placement group"},
     {Keyword::pending, "Cannot provide a placement group"},
+    {Keyword::pending, "The worker group startup timed out after "},
     {Keyword::pending, "required GPUs exceeds the total number"},
     {Keyword::pending, ".0 GPU"},
     {Keyword::pending, "(no resource demands)"},
@@ -503,6 +510,8 @@ constexpr Phrase kPhrases[] = {
     {Keyword::port_taken, "port have been bound already"},
     {Keyword::outside_kill, "Signals.SIGTERM death signal"},
     {Keyword::outside_kill, "got signal: "},
+    {Keyword::outside_kill, "exceptions.SIGTERMException"},
+    {Keyword::outside_kill, "`Termination signal` is detected by"},
     {Keyword::outside_kill, "Evicted"},
     {Keyword::outside_kill, "evicted"},
     {Keyword::outside_kill, "reempted"},
@@ -578,12 +587,15 @@ constexpr uint32_t FirstFour(std::string_view text) {
   return word;
 }
 
-// Those above, and the marks of the table of libraries behind them.
-constexpr size_t kPhraseCount = std::size(kPhrases) + std::size(kLibraryLines);
+// Those above, and behind them the marks of the table of libraries and the first words of the known lines.
+constexpr size_t kPhraseCount = std::size(kPhrases) + std::size(kLibraryLines) + std::size(kKnownLines);
 
 constexpr Phrase PhraseAt(size_t at) {
   if (at < std::size(kPhrases)) return kPhrases[at];
-  return {Keyword::library_line, kLibraryLines[at - std::size(kPhrases)].mark};
+  at -= std::size(kPhrases);
+  if (at < std::size(kLibraryLines)) return {Keyword::library_line, kLibraryLines[at].mark};
+  const KnownLine& known = kKnownLines[at - std::size(kLibraryLines)];
+  return {TellsOfOthers(known) ? Keyword::known_line : Keyword::known_error, known.all[0]};
 }
 
 // The phrases by a hash of their first four characters: head of a chain, then the next with the same hash. 0 ends it.

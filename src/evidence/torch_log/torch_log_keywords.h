@@ -90,6 +90,8 @@ enum class Keyword : uint8_t {
   summary_field,
   worker_ended,
   stalled_tensors,
+  known_error,  // of torch_log_known_line.h: an error of the process itself
+  known_line,   // ... what it tells of others
   other_library,
   library_line,  // a mark of torch_log_library_table.h
   error_record,

@@ -78,11 +78,11 @@ LineUse ReadHorovodsCheck(const LogLine& line, RecordList& out) {
   const auto first = After(line.text, ": One rank "), second = After(line.text, ", but another rank ");
   if (!what || !first || !second) return LineUse::not_understood;
   *what = what->substr(0, what->find(':'));
-  const std::string_view aspect = what->ends_with("tensor shapes")           ? "shape"
-                                  : what->ends_with("data types")            ? "dtype"
-                                  : what->ends_with("collective operations") ? "op"
-                                  : what->ends_with("device selection")      ? "device"
-                                                                             : "";
+  const std::string_view aspect = what->ends_with("tensor shapes")      ? "shape"
+                                  : what->ends_with("data types")       ? "dtype"
+                                  : what->ends_with("operations")       ? "op"
+                                  : what->ends_with("device selection") ? "device"
+                                                                        : "";
   if (aspect.empty()) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::mismatch_report, line, aspect);
   if (!is_new) return LineUse::understood;
@@ -91,6 +91,23 @@ LineUse ReadHorovodsCheck(const LogLine& line, RecordList& out) {
   record->object = Capped(ValueOfSide(*first), 200);
   record->cure = Capped(ValueOfSide(*second), 200);
   AddAspect(*record, aspect, record->object, record->cure);
+  return LineUse::understood;
+}
+
+// [enforce fail at ../third_party/gloo/gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes. 262144 vs
+// 131072 gloo: a peer sent more bytes than this process receives in the same call.
+LineUse ReadGloosCheck(const LogLine& line, RecordList& out) {
+  auto sizes = After(line.text, "op.preamble.length <= op.nbytes. ");
+  int64_t sent = -1, expected = -1;
+  if (!sizes || !TakeNumber(*sizes, &sent) || !TakeLiteral(*sizes, " vs ") || !TakeNumber(*sizes, &expected))
+    return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::mismatch_report, line, "gloo");
+  if (!is_new) return LineUse::understood;
+  record->of_checker = true;
+  record->file = kGloo;
+  record->object = std::to_string(expected) + " bytes";
+  record->cure = std::to_string(sent) + " bytes";
+  AddAspect(*record, "shape", record->object, record->cure);
   return LineUse::understood;
 }
 
@@ -130,7 +147,10 @@ FingerPrint ParseFingerPrint(std::string_view text) {
 //   differ in ...
 LineUse ReadMismatch(const LogLine& line, RecordList& out) {
   const auto body = After(line.text, "Detected mismatch between collectives on ranks.");
-  if (!body) return ReadHorovodsCheck(line, out);
+  if (!body) {
+    const LineUse use = ReadGloosCheck(line, out);
+    return use == LineUse::not_understood ? ReadHorovodsCheck(line, out) : use;
+  }
   const std::string_view sides = body->substr(0, body->find("Collectives differ in the following"));
   const size_t middle = sides.find(", but Rank ");
   const Side first = ParseSide(sides.substr(0, middle));

@@ -161,6 +161,20 @@ LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& 
     }
     return LineUse::understood;
   }
+  // INTERNAL: NCCL operation ncclGroupEnd() failed: remote process exited or there was a network error. Last NCCL
+  //   warning(error) log entry (may be unrelated) 'socketProgress: Connection closed by remote peer node7<51022>'.
+  if (auto quoted = After(line.text, "CL warning(error) log entry (may be unrelated) '");
+      quoted && line.severity == 0) {
+    const std::string_view reason = quoted->substr(0, quoted->rfind('\''));
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "reason/" + Capped(reason, 200));
+    if (!is_new) return LineUse::understood;
+    if (!TakeNcclResult(line.text, *record)) SetResult(kResults[2], *record);
+    record->text = "Last error: " + Capped(reason, 600);
+    record->reason_line = line.source.line;
+    if (ContainsAny(reason, {"closed", "reset by peer"})) record->function = Capped(ParsePeerAddress(reason), 100);
+    ReadLostConnection(line, true, out);
+    return LineUse::understood;
+  }
   // invalid usage ... Last NCCL warning(error): 'Bootstrap : no socket interface found'      XLA, whose status may
   // begin on another line
   if (const auto quoted = After(line.text, "Last NCCL warning(error): "); quoted && line.has(Keyword::last_error)) {

@@ -372,8 +372,9 @@ LineUse ReadOtherLibrary(const LogLine& line, RecordList& out) {
   }
   if (const LineUse use = ReadXlaWait(line, out); use != LineUse::not_understood) return use;
   if (const LineUse use = ReadTpuFault(line, out); use != LineUse::not_understood) return use;
-  // SGLang: "[2026-03-09 00:57:15 TP4] Watchdog timeout (self.watchdog_timeout=300)"
-  if (Contains(text, "Watchdog timeout (self.watchdog_timeout=")) {
+  // SGLang: "[2026-03-09 00:57:15 TP4] Watchdog timeout (self.watchdog_timeout=300)", later "Scheduler watchdog timeout
+  // (self.watchdog_timeout=300, self.soft=False)"
+  if (Contains(text, "atchdog timeout (self.watchdog_timeout=")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::watchdog_timeout, line, "sglang");
     if (!is_new) return LineUse::understood;
     if (const auto seconds = IntAfter(text, "watchdog_timeout="); seconds && *seconds < 1'000'000)

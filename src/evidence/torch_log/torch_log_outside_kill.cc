@@ -25,6 +25,9 @@ int64_t FindReceivedSignal(std::string_view text) {
     if (auto name = After(*rest, "Signals.")) return SignalNumber(TakeWord(*name));
     return IntAfter(text, "Received ").value_or(-1);
   }
+  // lightning.pytorch.utilities.exceptions.SIGTERMException
+  // FatalError: `Termination signal` is detected by the operating system.                       Paddle
+  if (ContainsAny(text, {"exceptions.SIGTERMException", "`Termination signal` is detected by"})) return 15;
   if (Contains(text, "SignalException") || Contains(text, "Process "))
     return IntAfter(text, "got signal: ").value_or(-1);
   return -1;

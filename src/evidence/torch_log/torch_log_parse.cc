@@ -12,6 +12,7 @@
 #include "evidence/torch_log/torch_log_desync.h"
 #include "evidence/torch_log/torch_log_failures.h"
 #include "evidence/torch_log/torch_log_health.h"
+#include "evidence/torch_log/torch_log_known_line.h"
 #include "evidence/torch_log/torch_log_launch_failure.h"
 #include "evidence/torch_log/torch_log_launcher.h"
 #include "evidence/torch_log/torch_log_library.h"
@@ -111,6 +112,7 @@ class LogReader {
     DropUsualEndsOfData(log_);
     DropPassedTransports(log_, last_rate_line_);
     DropTrapsOfWaits(log_);
+    DropPassedLimits(log_, last_served_line_);
     DropCleanUpErrors(log_);
     JoinRaysMemoryKills(log_);
     DropUntoldScores(log_);
@@ -208,6 +210,9 @@ class LogReader {
     if (!prefix.bar.empty()) ReadBar(prefix, line);
     // [rank 6] Dispatch + combine bandwidth: 99.20 GB/s, avg_t=222.27 us, min_t=215.90 us
     if (!log_.records.empty() && Contains(line.text, " GB/s, avg_t=")) last_rate_line_ = source.line;
+    // "[... TP0] Decode batch. #running-req: 96, ...": a server that answers
+    if (!log_.records.empty() && ContainsAny(line.text, {"Decode batch", "HTTP/1.1\" 200"}))
+      last_served_line_ = source.line;
     int32_t rank = prefix.rank >= 0 ? prefix.rank : QuotedRank(prefix.text);
     if (rank < 0) rank = prefix.head_rank >= 0 ? prefix.head_rank : RankInHead(prefix.text);
     if (rank < 0 && prefix.launcher.kind == LauncherPrefix::Kind::process) rank = RankInLabel(prefix.launcher.label);
@@ -457,7 +462,8 @@ class LogReader {
   uint32_t last_label_ = 0, last_voice_ = 0;
   uint64_t last_key_ = 0;
   int32_t quoted_rank_ = -1;
-  uint32_t last_rate_line_ = 0;  // where a rank last told a rate that it measured
+  uint32_t last_rate_line_ = 0;    // where a rank last told a rate that it measured
+  uint32_t last_served_line_ = 0;  // the last line that shows a server at work
   WorkBarReader work_bar_;
   bool in_pieces_ = false;  // a line that mpirun tagged several times
   std::string plain_, last_label_text_;

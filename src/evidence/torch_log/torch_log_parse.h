@@ -83,6 +83,8 @@ inline constexpr std::string_view kHeartbeat = "heartbeat";  // what was missed 
 // Word of TorchLogRecord::subject: who killed a process for want of memory.
 inline constexpr std::string_view kRaysMonitor = "Ray's memory monitor";
 inline constexpr std::string_view kSystemdsKiller = "systemd";
+// Word of TorchLogRecord::file: it was gloo that compared the sizes.
+inline constexpr std::string_view kGloo = "gloo";
 // Word of TorchLogRecord::file: UCX's error is of a dynamically connected queue pair.
 inline constexpr std::string_view kDynamicQueue = "dc";
 
@@ -93,27 +95,27 @@ struct TorchLogRecord {
   LogMoment time;
   int32_t rank = -1;  // the rank that the text is about, where it names one
   int32_t peer = -1;
-  bool peer_is_self = false;  // "from this local rank"
-  bool of_itself = false;     // end of a process: its own words, whoever may have told the host before
-  bool of_pod = false;        // end of a process: a pod's, as Kubernetes tells it
-  bool with_step = false;     // end of a process: with its step or job, for which no reason is given
-  bool in_sentence = false;   // end of a process: somebody tells of the launcher's line, and may err
-  bool of_launcher = false;   // exception: raised in the code of a launcher, which watches the ranks
-  bool caught_there = false;  // exception: its frames begin in the function that raised it: somebody there printed it
-  bool of_parent = false;     // exception: a child process could not read what its parent pickled for it
-  bool in_thread = false;     // exception: it ended a thread, and the program goes on
-  bool of_job = false;        // exception: a frame is of code that several processes run together
+  bool peer_is_self = false;   // "from this local rank"
+  bool of_itself = false;      // end of a process: its own words, whoever may have told the host before
+  bool of_pod = false;         // end of a process: a pod's, as Kubernetes tells it
+  bool with_step = false;      // end of a process: with its step or job, for which no reason is given
+  bool in_sentence = false;    // end of a process: somebody tells of the launcher's line, and may err
+  bool of_launcher = false;    // exception: raised in the code of a launcher, which watches the ranks
+  bool caught_there = false;   // exception: its frames begin in the function that raised it: somebody there printed it
+  bool of_parent = false;      // exception: a child process could not read what its parent pickled for it
+  bool in_thread = false;      // exception: it ended a thread, and the program goes on
+  bool of_job = false;         // exception: a frame is of code that several processes run together
   bool in_collective = false;  // exception: raised below a call of torch.distributed
   bool of_server = false;      // exception: in the code of a program that serves models
-  bool handled = false;       // the program says that it goes on in spite of it
-  bool of_spawn = false;      // torch.multiprocessing.spawn tells it, which passes on the first failure alone
-  bool named_first = false;   // end of a process: mpirun or horovodrun names it as the first that failed
-  bool of_script = false;     // end of a process: the scheduler cannot start its own copy of the job script
-  bool by_path = false;       // ... what cannot be started is named by a path
+  bool handled = false;        // the program says that it goes on in spite of it
+  bool of_spawn = false;       // torch.multiprocessing.spawn tells it, which passes on the first failure alone
+  bool named_first = false;    // end of a process: mpirun or horovodrun names it as the first that failed
+  bool of_script = false;      // end of a process: the scheduler cannot start its own copy of the job script
+  bool by_path = false;        // ... what cannot be started is named by a path
   bool spared_by_ray = false;  // ... Ray counts crashed workers there, and none that it killed for memory
-  bool of_checker = false;    // mismatch: Horovod's coordinator tells it, and names nobody
-  uint8_t during = 0;         // exception: what the process was doing, the model's Activity
-  int32_t work_rank = -1;     // "[Rank 3]" of the versions before 2.2, which print no other rank
+  bool of_checker = false;     // mismatch: Horovod's coordinator tells it, and names nobody
+  uint8_t during = 0;          // exception: what the process was doing, the model's Activity
+  int32_t work_rank = -1;      // "[Rank 3]" of the versions before 2.2, which print no other rank
   int32_t local_rank = -1;
   int32_t group_rank = -1, peer_group_rank = -1;
   int64_t seq = -1, pid = -1;

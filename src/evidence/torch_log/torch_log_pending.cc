@@ -140,6 +140,15 @@ LineUse ReadRayPending(const LogLine& line, RecordList& out) {
         record.value2 = std::max(record.value2, std::min(*seconds, kMostWaitSeconds));
       return LineUse::understood;
     }
+  // ray.train...WorkerGroupStartupTimeoutError: The worker group startup timed out after 30.0 seconds waiting for 16
+  // ...
+  if (Contains(text, "The worker group startup timed out after ")) {
+    TellRay(line, "", PendingWhy::no_resources, "the worker group did not start in time", out);
+    const auto seconds = IntAfter(text, "timed out after ");
+    if (TorchLogRecord& record = PendingRecord(line, "Ray", "", out); seconds && *seconds >= 0)
+      record.value2 = std::max(record.value2, std::min(*seconds, kMostWaitSeconds));
+    return LineUse::understood;
+  }
   if (Contains(text, "required GPUs exceeds the total number of available GPUs")) {
     TellRay(line, "", PendingWhy::no_resources, "more GPUs are required than are available", out);
     return LineUse::understood;

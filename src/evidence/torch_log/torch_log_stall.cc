@@ -128,7 +128,8 @@ void StallReader::NoteUnhealthy(const LogLine& line) {
 // Barrier timed out. ... Timed out task names:
 // /job:jax_worker/replica:0/task:1
 LineUse StallReader::ReadTasks(const LogLine& line, RecordList& out) {
-  if (Contains(line.text, "Barrier timed out")) {
+  // The barrier at the end is no setup: see torch_log_known_line.h.
+  if (Contains(line.text, "Barrier timed out") && !Contains(line.text, "hutdown")) {
     tasks_ = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "tasks").first;
     if (tasks_->text.empty()) tasks_->text = Capped(line.text);
     return LineUse::understood;

@@ -16,21 +16,13 @@ constexpr int kMaxStrangeLines = 6;
 
 // What these words say has a reader of its own. With its traceback an error is an exception all the same; alone it is
 // only what they say.
-constexpr Keyword kToldElsewhere[] = {Keyword::work,
-                                      Keyword::nccl_error,
-                                      Keyword::other_library,
-                                      Keyword::worker_ended,
-                                      Keyword::mismatch,
-                                      Keyword::peer_gone,
-                                      Keyword::monitored_barrier,
-                                      Keyword::client_timeout,
-                                      Keyword::wait_timeout,
-                                      Keyword::store_barrier,
-                                      Keyword::waiting_clients,
-                                      Keyword::socket_timeout,
-                                      Keyword::rendezvous_timeout,
-                                      Keyword::rendezvous_connection,
-                                      Keyword::on_socket};
+constexpr Keyword kToldElsewhere[] = {
+    Keyword::work,           Keyword::nccl_error,         Keyword::other_library,
+    Keyword::known_line,     Keyword::worker_ended,       Keyword::mismatch,
+    Keyword::peer_gone,      Keyword::monitored_barrier,  Keyword::client_timeout,
+    Keyword::wait_timeout,   Keyword::store_barrier,      Keyword::waiting_clients,
+    Keyword::socket_timeout, Keyword::rendezvous_timeout, Keyword::rendezvous_connection,
+    Keyword::on_socket};
 
 constexpr std::string_view kPaused = "Exception has occurred: ";
 

@@ -149,6 +149,7 @@ LineUse ReadTpuFault(const LogLine& line, RecordList& out) {
 //   stuck. Expected 8 threads to join the rendezvous, but not all of them arrived on time.
 // collective_ops_utils.h:306] This thread has been waiting for 5000ms for and may be stuck: participant ...
 // rendezvous.cc:57] Termination timeout for `...` of 40 seconds exceeded. Exiting to ensure a consistent program state.
+// rendezvous.cc:140] [id=3] This thread is unstuck waiting for `...` after 13s. ...
 // rendezvous.cc:50] Thread is unstuck! Warning above was a false-positive. Perhaps the timeout is too short.
 LineUse ReadXlaWait(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
@@ -158,7 +159,7 @@ LineUse ReadXlaWait(const LogLine& line, RecordList& out) {
   if (const size_t at = text.find("Termination timeout ");
       at != std::string_view::npos && Contains(text, " exceeded. Exiting to ensure a consistent program state"))
     return AddXlaWait(line, text.substr(at), true, out);
-  if (Contains(text, "Thread is unstuck!")) {
+  if (ContainsAny(text, {"Thread is unstuck!", "This thread is unstuck waiting for "})) {
     // Without the warning above it there is nothing to take back.
     if (TorchLogRecord* wait = out.Said(TorchLogKind::xla_wait, line, "xla")) {
       ++wait->line_before;
