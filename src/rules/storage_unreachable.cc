@@ -25,6 +25,11 @@ std::string StorageWords(const StorageLoss& storage) {
          (storage.server.empty() ? "" : " (" + storage.server + ")");
 }
 
+// A server that evicts a client has taken away its locks and what it had not written yet.
+std::string_view LossWords(const StorageLoss& storage) {
+  return storage.fails && storage.system == "Lustre" ? " was evicted by " : " lost its connection to ";
+}
+
 // A process of a job, not a service, that the kernel of the same host saw blocked.
 const Event* BlockedProcess(const Case& facts, const Event& loss) {
   for (const Event& event : facts.incident.events)
@@ -63,7 +68,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
     finding.severity = lost ? Severity::warning : Severity::note;
     finding.status = lost ? Status::degraded : Status::healthy;
     finding.confidence = Confidence::possible;
-    finding.headline = place + " lost its connection to " + StorageWords(storage) +
+    finding.headline = place + std::string(LossWords(storage)) + StorageWords(storage) +
                        (lost ? "" : ", and found it again: reads and writes waited meanwhile");
     answer.findings.push_back(std::move(finding));
     return answer;
@@ -80,7 +85,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
   }
-  finding.headline = place + " lost its connection to " + StorageWords(storage);
+  finding.headline = place + std::string(LossWords(storage)) + StorageWords(storage);
   if (blocked) {
     const std::string process = SubjectWords(SubjectOf(facts.incident, *blocked));
     finding.headline += ", and " + process + " is blocked in its kernel" +

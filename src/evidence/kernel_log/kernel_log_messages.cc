@@ -106,6 +106,9 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
     out->value = 79;
     auto address = After(message, "GPU");
     SkipBlanks(*address);
+    // "GPU5: 0000:9B:00.0: GPU is lost": its number stands before the address.
+    int64_t index = 0;
+    if (std::string_view rest = *address; TakeNumber(rest, &index) && rest.starts_with(": ")) address = rest.substr(2);
     out->subject = GpuAddress(address->substr(0, address->find(": ")));
     return KernelMessage::record;
   }
