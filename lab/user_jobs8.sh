@@ -13,11 +13,11 @@
 #          port is taken; nohost: no NCCL_HOSTID; nomps: without MPS; killN, stopN: SIGKILL, SIGSTOP for rank N while it runs;
 #          term: ended as by Slurm; stacks: SIGUSR1 (faulthandler) to all ranks 6 s before the limit; look: pyspy_rankR.txt then;
 #          afterN: 6 s after rank N is up instead
-# LAB_PROGRAM (user_job8.py), LAB_LIST (a file in place of the list below) and LAB_SET (a word) are for other sets.
+# LAB_PROGRAM (user_job8.py), LAB_LIST (a file in place of the list below), LAB_SET (a word) and LAB_MOST (AT_ONCE is at most that, 8) are for other sets.
 # LAB_PYTHON (python3), LAB_TORCHRUN (torchrun); LAB_DEVICE=cpu takes gloo and leaves MPS out. LAB_LIMIT replaces the limits.
 set -u
 out=$1 at_once=${2:-8} here=$(cd "$(dirname "$0")" && pwd)
-[ "$at_once" -gt 8 ] && at_once=8
+[ "$at_once" -gt "${LAB_MOST:-8}" ] && at_once=${LAB_MOST:-8}
 [ $# -ge 2 ] && shift 2 || shift
 only=" $* "
 program=${LAB_PROGRAM:-$here/user_job8.py}
