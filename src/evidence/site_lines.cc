@@ -26,8 +26,8 @@ bool MayHoldLines(std::string_view bytes) {
   return bytes.substr(0, size_t{64} << 10).find('\0') == std::string_view::npos;
 }
 
-// "Warning  Failed  3s  kubelet  Error: failed to ...", read as an error of that name: no class has a blank in its name,
-// and no reader knew what it means.
+// "Warning  Failed  3s  kubelet  Error: failed to ...", read as an error of that name: no class has a blank in its
+// name, and no reader knew what it means.
 bool IsGuessed(const Event& event) {
   return event.kind == EventKind::exception && event.As<Raised>().refusal.empty() &&
          Contains(event.As<Raised>().type, "  ");
@@ -36,8 +36,8 @@ bool IsGuessed(const Event& event) {
 // What somebody asks or denies, and what a program only advises, did not happen; what it does without, does no harm.
 bool IsNoReport(std::string_view line) {
   return Trim(line).ends_with('?') || IsAdvice(line) ||
-         ContainsAny(line, {"alling back to ", " DEBUG", "[DEBUG", "there is no ", "There is no ",
-                            " no sign of ", "n't see ", "not see ", "without any "});
+         ContainsAny(line, {"alling back to ", " DEBUG", "[DEBUG", "there is no ", "There is no ", " no sign of ",
+                            "n't see ", "not see ", "without any "});
 }
 
 }  // namespace
@@ -55,9 +55,8 @@ void AddSiteMessages(std::string_view bytes, Fragment& fragment) {
     if (!match.message || (match.message->role != SiteRole::harmless && IsNoReport(line))) continue;
     // The last of those that clear others counts, and so they are all kept.
     if (guessed.contains(reader.number()))
-      std::erase_if(fragment.events, [&](const Event& event) {
-        return event.source.line == reader.number() && IsGuessed(event);
-      });
+      std::erase_if(fragment.events,
+                    [&](const Event& event) { return event.source.line == reader.number() && IsGuessed(event); });
     size_t& count = alike[{match.message->id, match.subject}];
     if (match.message->role != SiteRole::harmless && ++count > kMostAlike) continue;
     Event& event = fragment.events.emplace_back();

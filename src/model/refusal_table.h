@@ -143,8 +143,9 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"name-unknown",
      "the name of a host cannot be resolved",
-     {"On the host that says so: getent hosts NAME; is the name spelled right (MASTER_ADDR, the endpoint's URL), and does "
-      "/etc/resolv.conf name a server that answers?",
+     {"On the host that says so: getent hosts NAME. The name must be spelled right (MASTER_ADDR, the endpoint's URL), "
+      "and "
+      "the servers in /etc/resolv.conf must answer.",
       "In Kubernetes: the name of a pod needs its headless Service, and is only known once the pod runs; nslookup NAME "
       "in the pod tests it.",
       "'Temporary failure' is the name server's: it does not answer, or is overloaded when all ranks ask at once."}},
@@ -169,8 +170,9 @@ inline constexpr Refusal kRefusals[] = {
       "Raise the retries with back-off: AWS_MAX_ATTEMPTS=10 AWS_RETRY_MODE=adaptive."}},
     {"cloud-unreachable",
      "the object store does not answer under its address",
-     {"On that host: curl -sI URL. Is the endpoint right (AWS_ENDPOINT_URL), does the name resolve, and do nodes need a "
-      "proxy?",
+     {"On that host: curl -sI URL. Check the endpoint (AWS_ENDPOINT_URL), that its name resolves, and whether nodes "
+      "need "
+      "a proxy.",
       "If it answers slowly: raise the timeouts and retries (AWS_MAX_ATTEMPTS, botocore Config(read_timeout=...))."}},
     {"no-ray",
      "there is no Ray cluster to connect to on this host",

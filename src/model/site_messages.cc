@@ -15,8 +15,8 @@
 namespace tacet {
 namespace {
 
-// A first word that begins with '^' stands at the beginning of the line. Where the subject stands: the first PCI address of the line, or what follows `from` up to one of the characters of
-// `to`.
+// A first word that begins with '^' stands at the beginning of the line. Where the subject stands: the first PCI
+// address of the line, or what follows `from` up to one of the characters of `to`.
 struct SiteWords {
   std::string_view id;
   std::string_view all[2];  // both stand in the line; the second may be empty
@@ -66,6 +66,7 @@ constexpr SiteWords kSiteWords[] = {
     {"remap-failed", {"Remapping Failure Occurred", ": Yes"}},
     {"no-memory-errors", {"Correctable Error ", ": 0"}},
     {"no-memory-errors", {"Uncorrectable Error ", ": 0"}},
+    {"rows-remapped", {"orrectable Error     ", " : "}},
     {"gpu-needs-reset", {"GPU Recovery Action ", ": Reset"}},
     {"gpu-needs-reboot", {"GPU Recovery Action ", ": Reboot"}},
     {"gpu-reduced", {"GPU Recovery Action ", ": Drain"}},
@@ -569,8 +570,8 @@ const SiteIndex& Index() {
 }
 
 bool Fits(const SiteWords& words, std::string_view line) {
-  const bool first = words.all[0].starts_with('^') ? Trim(line).starts_with(words.all[0].substr(1))
-                                                   : Contains(line, words.all[0]);
+  const bool first =
+      words.all[0].starts_with('^') ? Trim(line).starts_with(words.all[0].substr(1)) : Contains(line, words.all[0]);
   return first && (words.all[1].empty() || Contains(line, words.all[1]));
 }
 
@@ -610,11 +611,14 @@ SiteMatch ClassifySiteMessage(std::string_view line) {
   return best ? SiteMatch{FindSiteMessage(best->id), SubjectIn(*best, line)} : SiteMatch{};
 }
 
+// "{a GPU|GPU %} has ...": the first where no subject is told, else the second with it.
 std::string SiteSentence(const SiteMessage& message, std::string_view subject) {
   std::string sentence(message.sentence);
-  if (const size_t at = sentence.find("{}"); at != std::string::npos)
-    sentence.replace(at, 2, subject.empty() ? "" : " " + std::string(subject));
-  return sentence;
+  const size_t open = sentence.find('{'), bar = sentence.find('|', open), close = sentence.find('}', bar);
+  if (open == std::string::npos || bar == std::string::npos || close == std::string::npos) return sentence;
+  std::string with = sentence.substr(bar + 1, close - bar - 1);
+  if (const size_t at = with.find('%'); at != std::string::npos) with.replace(at, 1, subject);
+  return sentence.replace(open, close + 1 - open, subject.empty() ? sentence.substr(open + 1, bar - open - 1) : with);
 }
 
 }  // namespace tacet

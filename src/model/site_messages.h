@@ -25,8 +25,8 @@ struct SiteMessage {
   std::string_view id;
   std::string_view cause;  // of the rules; empty: none of them fits
   SiteRole role = SiteRole::tool;
-  std::string_view sentence;  // what it means, without a full stop; "{}" is where the subject goes, with its blank
-  std::string_view steps[3];    // what to do, most useful first; empty: no more
+  std::string_view sentence;  // what it means, without a full stop; "{a GPU|GPU %}": without and with its subject
+  std::string_view steps[3];  // what to do, most useful first; empty: no more
   std::string_view cleared_by = {};  // a message after which it is over
 };
 

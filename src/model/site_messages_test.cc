@@ -48,7 +48,8 @@ TEST(SiteMessages, LeaveHealthyLinesAlone) {
        {"mlx5_core 0000:b5:00.0: Port module event: module 0, Cable plugged", "step 400 loss 1.71 lr 1e-4",
         "mlx5_core 0000:b5:00.0: mlx5_pcie_event:299:(pid 9): PCIe slot advertised sufficient power (75W).",
         "error: Nodes n4 not responding", "nfs: server nas01 OK", "        Remapping Failure Occurred        : No",
-        "    GPU Recovery Action                   : None", "TCP: Possible SYN flooding on port 29500. Sending cookies."})
+        "    GPU Recovery Action                   : None",
+        "TCP: Possible SYN flooding on port 29500. Sending cookies."})
     EXPECT_EQ(IdOf(line), "") << line;
 }
 
@@ -71,7 +72,7 @@ TEST(SiteMessages, NameTheirSubject) {
   EXPECT_EQ(ClassifySiteMessage("   GUID 0xfc6a port 14: [SymbolErrorCounter == 81220]").subject, "0xfc6a port 14");
   const SiteMessage* adapter = FindSiteMessage("adapter-fatal");
   ASSERT_NE(adapter, nullptr);
-  EXPECT_EQ(SiteSentence(*adapter, "0000:5e:00.0"), "the firmware of the network adapter 0000:5e:00.0 failed");
+  EXPECT_EQ(SiteSentence(*adapter, "0000:5e:00.0"), "the firmware of network adapter 0000:5e:00.0 failed");
   EXPECT_EQ(SiteSentence(*adapter, ""), "the firmware of the network adapter failed");
 }
 

@@ -92,8 +92,8 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
   for (const std::string_view link : {"NVLink", "nvlink"})
     if (words.find(link) != std::string::npos) return NvlinkSteps(NodeOf(incident, lead));
   if (const XidMeaning* lost = words.find("GPU is lost") != std::string::npos ? FindXid(79) : nullptr)
-    return {std::string(lost->advice), "nvidia-smi and dmesg -T | grep Xid on " + NodeOf(incident, lead) +
-                                           " name the GPU.",
+    return {std::string(lost->advice),
+            "nvidia-smi and dmesg -T | grep Xid on " + NodeOf(incident, lead) + " name the GPU.",
             "Restart the job without that node."};
   for (const std::string_view hardware : {"hardware", "Contained"})
     if (words.find(hardware) != std::string::npos) return {};

@@ -114,13 +114,16 @@ Finding ListFinding(const NodeList& list) {
     if (rows.empty()) return;
     const int64_t count = Sum(rows);
     const bool one = count == 1 || (count == 0 && IsOneNode(rows));
-    words += (words.empty() ? std::string() : "; ") + (count > 0 ? NodeCount(count) + " " : one ? "node " : "nodes ") +
+    words += (words.empty() ? std::string() : "; ") +
+             (count > 0 ? NodeCount(count) + " "
+              : one     ? "node "
+                        : "nodes ") +
              (count > 0 && !names ? "" : (count > 0 ? "(" : "") + NodeNames(rows) + (count > 0 ? ") " : " ")) +
              (one ? "is " : "are ") + std::string(what);
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(*rows.front(), "these nodes are " + std::string(what)));
   };
-  add(list.silent, "out of service and do not answer", true);
+  add(list.silent, "out of service and not responding", true);
   add(list.failed, "down", true);
   add(list.draining, "draining or drained: running jobs finish, no new ones start", Sum(list.draining) <= 4);
   add(list.maintained, "in maintenance or off", false);

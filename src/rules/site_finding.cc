@@ -47,9 +47,8 @@ bool IsCleared(const Incident& incident, const Event& event, const SiteMessage& 
 // What is out of service stays so while the job makes progress; what ends or holds up a job is over then.
 bool IsSurvived(const Incident& incident, const Event& event, const SiteMessage& message) {
   return message.role != SiteRole::degraded &&
-         std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& later) {
-           return later.kind == EventKind::progress && IsBehind(later, event);
-         });
+         std::any_of(incident.events.begin(), incident.events.end(),
+                     [&](const Event& later) { return later.kind == EventKind::progress && IsBehind(later, event); });
 }
 
 std::vector<SiteReport> ReportsIn(const Incident& incident) {
@@ -59,8 +58,8 @@ std::vector<SiteReport> ReportsIn(const Incident& incident) {
     const SiteMessage* message = FindSiteMessage(event.As<SiteNote>().id);
     if (!message || message->role == SiteRole::harmless) continue;
     if (IsCleared(incident, event, *message) || IsSurvived(incident, event, *message)) continue;
-    const auto known = std::find_if(reports.begin(), reports.end(),
-                                    [&](const SiteReport& one) { return one.message == message; });
+    const auto known =
+        std::find_if(reports.begin(), reports.end(), [&](const SiteReport& one) { return one.message == message; });
     if (known != reports.end())
       known->lines.push_back(&event);
     else if (reports.size() < kMostFindings)

@@ -38,7 +38,7 @@ TEST(SiteFinding, NamesWhatFailedAndWhatToDo) {
   const Diagnosis verdict = judged.Verdict();
   EXPECT_EQ(verdict.status, Status::crash);
   EXPECT_EQ(verdict.cause, "network-fault");
-  EXPECT_EQ(verdict.headline, "The firmware of the network adapter 0000:5e:00.0 failed");
+  EXPECT_EQ(verdict.headline, "The firmware of network adapter 0000:5e:00.0 failed");
   EXPECT_TRUE(verdict.ranks.empty());
   ASSERT_FALSE(verdict.findings.empty());
   EXPECT_FALSE(verdict.findings[0].fix.empty());

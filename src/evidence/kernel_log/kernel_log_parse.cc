@@ -206,9 +206,9 @@ KernelMessage ParseMessage(const KernelLine& line, KernelRecord* record) {
   // Errors of the host's own memory and processors mean more than that there was one, and Xid 154 tells what the GPU
   // needs now.
   constexpr int64_t kRecoveryAction = 154;
-  const bool tells_more = answer == KernelMessage::record &&
-                          ((record->kind == Kind::ecc_error && record->value != 0) ||
-                           (record->kind == Kind::xid && record->value == kRecoveryAction));
+  const bool tells_more =
+      answer == KernelMessage::record && ((record->kind == Kind::ecc_error && record->value != 0) ||
+                                          (record->kind == Kind::xid && record->value == kRecoveryAction));
   if (!stamped || (answer == KernelMessage::record && !tells_more)) return answer;
   KernelRecord site;
   if (ParseSiteMessage(line.message, &site) != KernelMessage::record) return answer;
