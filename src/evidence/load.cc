@@ -20,6 +20,7 @@
 #include "evidence/find_files.h"
 #include "evidence/load_archive.h"
 #include "evidence/registry.h"
+#include "evidence/site_lines.h"
 #include "evidence/text_layers.h"
 #include "evidence/told_bytes.h"
 #include "evidence/told_words.h"
@@ -261,6 +262,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   if (compression == Compression::none) {
     Fragment plain = ReadPlain(path, bytes, cut, mapped);
     const size_t read = plain.events.size();
+    AddSiteMessages(bytes, plain);
     AddToldWords(bytes, plain);
     CountToldLines(bytes, read, plain);
     TellFreeText(plain);
@@ -279,6 +281,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
     fragment.path = path;
     fragment.bytes = {bytes.size(), 0, 0, bytes.size()};
     fragment.Note(DiagnosticSeverity::note, "unknown-format", "no known format inside the compressed file");
+    AddSiteMessages(text, fragment);
     AddToldWords(text, fragment);
     return fragment;
   }
@@ -291,6 +294,7 @@ Fragment ReadBytes(std::string_view path, std::string_view bytes, bool mapped, c
   text.clear();
   const DecompressOutcome outcome = DecompressAll(bytes, compression, options.max_file_bytes, &text);
   fragment = ReadPlain(path, text, outcome.cut || outcome.corrupt || outcome.limited, false);
+  AddSiteMessages(text, fragment);
   AddToldWords(text, fragment);
   for (Diagnostic& diagnostic : fragment.diagnostics)
     if (text.empty() && diagnostic.code == "empty-file") diagnostic.message = "nothing could be unpacked";

@@ -119,6 +119,8 @@ enum class EventKind : uint8_t {
   memory_use,        // how full the host's memory is
   port_errors,       // what the counters of a network port show
   gpu_check,         // a test of the GPUs, and how it went
+  // What the kernel, schedulers, container runtimes and tools around the job say
+  site_message,
 };
 
 // What the words of an event mean, beyond its kind: evidence/event_meaning.h decides it when the file is read.

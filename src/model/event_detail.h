@@ -555,6 +555,13 @@ struct ToldRemedy {
   RemedyOf of = RemedyOf::peer_access;
 };
 
+// A message of a program around the job.
+struct SiteNote {
+  std::string_view id;     // of the table of model/site_messages.h, which lives forever
+  std::string subject;     // what the line names: a device, a node, a pod
+  bool by_kernel = false;  // it stands in a kernel log
+};
+
 using EventDetail =
     std::variant<std::monostate, ProcessStart, Progress, ProcessFinish, ProcessEnd, Abort, Segfault, WatchdogTimeout,
                  WorkCounters, FilePath, XlaWait, HeartbeatStuck, LostPeer, MismatchReport, BarrierFailure,
@@ -563,6 +570,6 @@ using EventDetail =
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
                  CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes,
-                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck, ToldRemedy>;
+                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck, ToldRemedy, SiteNote>;
 
 }  // namespace tacet

@@ -110,6 +110,7 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::memory_use: return kPayload<HostMemoryUse>;
     case EventKind::port_errors: return kPayload<PortErrors>;
     case EventKind::gpu_check: return kPayload<GpuCheck>;
+    case EventKind::site_message: return kPayload<SiteNote>;
   }
   return kPayload<std::monostate>;
 }

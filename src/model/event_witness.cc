@@ -40,6 +40,7 @@ Witness WitnessOf(const Event& event) {
     case EventKind::desync_report:
     case EventKind::monitored_barrier_failed:
     case EventKind::rendezvous_incomplete: return Witness::peer;
+    case EventKind::site_message: return event.As<SiteNote>().by_kernel ? Witness::kernel : Witness::tool;
     case EventKind::straggler_report:
     case EventKind::gpu_check:
     case EventKind::ras_rank_dead:

@@ -133,6 +133,47 @@ inline constexpr Refusal kRefusals[] = {
      false,
      false,
      true},
+    {"slurm-unreachable",
+     "Slurm's controller (slurmctld) does not answer, and nothing was started",
+     {"scontrol ping shows whether it is up; wait and submit again, or tell the administrators.",
+      "From this host only: compare /etc/slurm/slurm.conf, the network and the clock with a host where it works."},
+     false,
+     false,
+     false,
+     true},
+    {"name-unknown",
+     "the name of a host cannot be resolved",
+     {"On the host that says so: getent hosts NAME. The name must be spelled right (MASTER_ADDR, the endpoint's URL), "
+      "and "
+      "the servers in /etc/resolv.conf must answer.",
+      "In Kubernetes: the name of a pod needs its headless Service, and is only known once the pod runs; nslookup NAME "
+      "in the pod tests it.",
+      "'Temporary failure' is the name server's: it does not answer, or is overloaded when all ranks ask at once."}},
+    {"watch-limit",
+     "the host has no more inotify watches; no disk is full",
+     {"Raise it: sysctl fs.inotify.max_user_watches=1048576 fs.inotify.max_user_instances=8192.",
+      "Find who takes them: editors, log shippers and file watchers on folders with many files."}},
+    {"no-cloud-keys",
+     "the process has no valid credentials for the object store",
+     {"In the environment of the rank that says so: AWS_PROFILE, AWS_ACCESS_KEY_ID, the role of the instance or of the "
+      "service account; for Google GOOGLE_APPLICATION_CREDENTIALS. aws sts get-caller-identity tests it.",
+      "Tokens expire during long jobs: use a role or a provider that renews them."}},
+    {"cloud-forbidden",
+     "the object store refuses access with these credentials",
+     {"aws sts get-caller-identity shows who asks; compare with the policy of the bucket and of the role. A missing "
+      "object gives 403, too, without the right to list.",
+      "Is the bucket's name and region right?"}},
+    {"cloud-busy",
+     "the object store refuses requests because there are too many",
+     {"Let fewer processes write or read at the same time, and larger objects at once; write one object per rank, not "
+      "the same one from all.",
+      "Raise the retries with back-off: AWS_MAX_ATTEMPTS=10 AWS_RETRY_MODE=adaptive."}},
+    {"cloud-unreachable",
+     "the object store does not answer under its address",
+     {"On that host: curl -sI URL. Check the endpoint (AWS_ENDPOINT_URL), that its name resolves, and whether nodes "
+      "need "
+      "a proxy.",
+      "If it answers slowly: raise the timeouts and retries (AWS_MAX_ATTEMPTS, botocore Config(read_timeout=...))."}},
     {"no-ray",
      "there is no Ray cluster to connect to on this host",
      {"Start one first (ray start --head on one host, ray start --address=HEAD:6379 on the others; ray status shows "

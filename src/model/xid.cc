@@ -188,6 +188,7 @@ constexpr XidMeaning kXids[] = {
      "Reset the GPU when the job is over. Watch whether the error returns."},
     {157, "resource retirement failed", "A part of the GPU could not be retired.", kHardware, true, kReplace},
     {158, "GPU fatal timeout", "A unit inside the GPU did not answer.", kHardware, true, kResetGpu},
+    {159, "chip interconnect error", "An access between units of the GPU failed.", kHardware, true, kResetGpu},
     {160, "channel retirement", "A channel of the GPU's memory was marked to be retired.", kHardware, false,
      "Reset the GPU when the job is over."},
     {161, "channel retirement failed", "A channel of the GPU's memory could not be retired.", kHardware, true,
@@ -195,6 +196,9 @@ constexpr XidMeaning kXids[] = {
     {167, "PCIe fatal timeout", "The PCIe link of the GPU did not answer in time.", kHardware, true,
      "Reboot the node and look for PCIe errors in the kernel log. If the fault returns, have the GPU and its slot "
      "checked."},
+    {168, "reduced memory capacity",
+     "The GPU started with less memory than it has: a bad part of it was taken out of use.", kHardware, false,
+     "Check that the job fits into what is left (nvidia-smi -q -d MEMORY); have the GPU replaced if it grows."},
     {169, "internal microcontroller halt", "The security controller of the GPU stopped.", kHardware, true, kResetGpu},
     {171, "uncorrectable memory error", "Comes with Xid 48 and says that the fault is in the GPU's DRAM.", kHardware,
      true, "Reset the GPU so that the row is remapped; replace it if remapping fails or this recurs."},

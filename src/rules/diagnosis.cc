@@ -17,6 +17,7 @@
 #include "rules/open_verdict.h"
 #include "rules/peer_access.h"
 #include "rules/precedence.h"
+#include "rules/site_finding.h"
 #include "rules/site_steps.h"
 #include "rules/suspects.h"
 #include "rules/told_trouble.h"
@@ -144,6 +145,10 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     }
     for (CannotTell& open : answer.open) asked.emplace_back(rule->id, std::move(open));
   }
+  const size_t of_rules = diagnosis.findings.size();
+  AddSiteFindings(facts, diagnosis.findings);
+  for (size_t i = of_rules; i < diagnosis.findings.size(); ++i)
+    if (const Rule* rule = FindRule(diagnosis.findings[i].cause)) FillTexts(*rule, incident, diagnosis.findings[i]);
   // A benchmark that stops says so at the end; where a rule knows the cause, that is what happened.
   const bool known = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& one) {
     return one.severity == Severity::critical && !one.cause.empty() && one.confidence != Confidence::possible;

@@ -70,6 +70,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
       advice.push_back("Restart the job without that node.");
     return advice;
   }
+  if (lead.kind == EventKind::nvlink_error) return NvlinkSteps(NodeOf(incident, lead));
   const bool by_nccl = lead.kind == EventKind::nccl_warning;
   if (lead.kind != EventKind::cuda_error && !by_nccl) return {};
   if (lead.Means(Meaning::of_ascend))

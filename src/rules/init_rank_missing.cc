@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/site_messages.h"
 #include "rules/busy_creator.h"
 #include "rules/init_finding.h"
 #include "rules/library_words.h"
@@ -105,7 +106,12 @@ std::vector<std::string> StepAdvice(const Rendezvous& told) {
                 "key: munge -n | ssh " +
                 (told.host.empty() ? "NODE" : told.host) + " unmunge.",
             "Run without it (sbatch --exclude) until that works."};
-  std::vector<std::string> advice = {
+  std::vector<std::string> advice;
+  if (const SiteMessage* known = ClassifySiteMessage(told.reason).message)
+    for (const std::string_view step : known->steps)
+      if (!step.empty()) advice.emplace_back(step);
+  if (!advice.empty()) return advice;
+  advice = {
       "Compare what the step asks for with what the job was given: scontrol show job JOB, and the options of srun."};
   if (!told.host.empty()) advice.push_back("Look at the log of slurmd on " + node + " for the time of the launch.");
   return advice;

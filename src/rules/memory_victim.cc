@@ -12,7 +12,7 @@ std::string VictimSentence(const Event& kill) {
   const MemoryVictim& victim = kill.As<OomKill>().victim;
   const std::string place = victim.host.empty() ? "" : " on " + victim.host;
   if (victim.by == MemoryKiller::systemd)
-    return "the processes of " + victim.who + " were killed for lack of memory (by systemd-oomd)";
+    return "the processes of " + victim.who + " were killed for lack of memory (as systemd reports)";
   if (victim.by != MemoryKiller::ray)
     return "Kubernetes killed pod " + victim.who + place + " for lack of memory (OOMKilled" +
            (victim.amount.empty() ? ")" : "; its limit is " + victim.amount + ")");

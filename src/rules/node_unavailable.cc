@@ -22,6 +22,11 @@ std::string NodeNames(const std::vector<const Event*>& rows) {
   return names + (rows.size() > kMost ? " and more" : "");
 }
 
+// "b007", not "g[027-029]"
+bool IsOneNode(const std::vector<const Event*>& rows) {
+  return rows.size() == 1 && rows[0]->As<ListedNodes>().nodes.find_first_of("[,") == std::string::npos;
+}
+
 // A node is listed once for each partition that it belongs to.
 void AddUnlessListed(std::vector<const Event*>& rows, const Event& row) {
   if (std::none_of(rows.begin(), rows.end(),
@@ -108,13 +113,17 @@ Finding ListFinding(const NodeList& list) {
   const auto add = [&](const std::vector<const Event*>& rows, std::string_view what, bool names) {
     if (rows.empty()) return;
     const int64_t count = Sum(rows);
-    words += (words.empty() ? "" : "; ") + (count > 0 ? NodeCount(count) + " " : "") +
+    const bool one = count == 1 || (count == 0 && IsOneNode(rows));
+    words += (words.empty() ? std::string() : "; ") +
+             (count > 0 ? NodeCount(count) + " "
+              : one     ? "node "
+                        : "nodes ") +
              (count > 0 && !names ? "" : (count > 0 ? "(" : "") + NodeNames(rows) + (count > 0 ? ") " : " ")) +
-             (count == 1 ? "is " : "are ") + std::string(what);
+             (one ? "is " : "are ") + std::string(what);
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteEvent(*rows.front(), "these nodes are " + std::string(what)));
   };
-  add(list.silent, "out of service and do not answer", true);
+  add(list.silent, "out of service and not responding", true);
   add(list.failed, "down", true);
   add(list.draining, "draining or drained", Sum(list.draining) <= 4);
   add(list.maintained, "in maintenance or off", false);

@@ -25,6 +25,11 @@ std::string StorageWords(const StorageLoss& storage) {
          (storage.server.empty() ? "" : " (" + storage.server + ")");
 }
 
+// A server that evicts a client has taken away its locks and what it had not written yet.
+std::string_view LossWords(const StorageLoss& storage) {
+  return storage.fails && storage.system == "Lustre" ? " was evicted by " : " lost its connection to ";
+}
+
 // Each file system has tools of its own.
 std::vector<std::string> StorageSteps(const StorageLoss& storage, const std::string& host) {
   const std::string on = host.empty() ? "On that host: " : "On " + host + ": ";
@@ -84,7 +89,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
     finding.severity = lost ? Severity::warning : Severity::note;
     finding.status = lost ? Status::degraded : Status::healthy;
     finding.confidence = Confidence::possible;
-    finding.headline = place + " lost its connection to " + StorageWords(storage) +
+    finding.headline = place + std::string(LossWords(storage)) + StorageWords(storage) +
                        (lost ? "" : ", and regained it: reads and writes waited meanwhile");
     answer.findings.push_back(std::move(finding));
     return answer;
@@ -101,7 +106,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
     finding.operation = RefOf(*facts.standstill.operation);
     finding.group = facts.standstill.group;
   }
-  finding.headline = place + " lost its connection to " + StorageWords(storage);
+  finding.headline = place + std::string(LossWords(storage)) + StorageWords(storage);
   if (blocked) {
     const std::string process = SubjectWords(SubjectOf(facts.incident, *blocked));
     finding.headline += ", and " + process + " is blocked in the kernel" +

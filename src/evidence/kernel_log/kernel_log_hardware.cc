@@ -259,7 +259,6 @@ KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out) 
 // IPv6: ADDRCONF(NETDEV_UP): ib0: link is not ready
 // bond0: (slave ens1f0): link status definitely down, disabling slave
 // mlx5_core 0000:5c:00.0: Port module event: module 0, Cable unplugged
-// mlx5_core 0000:0d:00.0: poll_health:801:(pid 0): device's health compromised - reached miss count
 KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out) {
   *out = {};
   out->text = message;
@@ -278,11 +277,9 @@ KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out) {
       {"link status definitely up", true},
       {"link status up", true},
       {"cable unplugged", false},
-      {"device's health compromised", false},
       {"now running without any active interface", false},
   };
-  if (!Contains(message, "ink ") && !Contains(message, "unplugged") && !Contains(message, "health") &&
-      !Contains(message, "interface!"))
+  if (!Contains(message, "ink ") && !Contains(message, "unplugged") && !Contains(message, "interface!"))
     return KernelMessage::nothing;
   if (message.starts_with("ata") || HasAnyCase(message, "nvlink") || Contains(message, "Slot("))
     return KernelMessage::nothing;

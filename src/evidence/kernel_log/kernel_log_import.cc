@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "model/site_messages.h"
+
 namespace tacet {
 namespace {
 
@@ -24,6 +26,7 @@ EventKind KindOf(KernelRecord::Kind kind) {
     case KernelRecord::Kind::storage_lost: return EventKind::storage_lost;
     case KernelRecord::Kind::storage_back: return EventKind::storage_back;
     case KernelRecord::Kind::fabric_stale: return EventKind::fabric_down;
+    case KernelRecord::Kind::site_message: return EventKind::site_message;
   }
   return EventKind::xid;
 }
@@ -64,6 +67,10 @@ EventDetail DetailOf(const KernelRecord& record) {
     case KernelRecord::Kind::storage_back:
       return StorageLoss{std::string(record.cgroup), subject, std::string(record.process), record.value == 1};
     case KernelRecord::Kind::fabric_stale: return CudaRefusal{"", FabricFault::out_of_sync};
+    case KernelRecord::Kind::site_message: {
+      const SiteMessage* message = FindSiteMessage(record.module);
+      return SiteNote{message ? message->id : std::string_view(), subject, true};
+    }
     case KernelRecord::Kind::rdma_failed: return RdmaFailure{RdmaFault::queues, false, subject, record.value, false};
   }
   return {};

@@ -106,6 +106,9 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
     out->value = 79;
     auto address = After(message, "GPU");
     SkipBlanks(*address);
+    // "GPU5: 0000:9B:00.0: GPU is lost": its number stands before the address.
+    int64_t index = 0;
+    if (std::string_view rest = *address; TakeNumber(rest, &index) && rest.starts_with(": ")) address = rest.substr(2);
     out->subject = GpuAddress(address->substr(0, address->find(": ")));
     return KernelMessage::record;
   }
@@ -148,9 +151,8 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   // The firmware that gives the GPU's queues their turn does not answer any more.
   const bool scheduler =
       Contains(message, "MES") && ContainsAny(message, {"MES failed to respon", "failed to respond to msg="});
-  const bool wave =
-      (message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ")) ||
-      (scheduler && (message.starts_with("amdgpu ") || message.starts_with("[drm:mes_")));
+  const bool wave = (message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ")) ||
+                    (scheduler && (message.starts_with("amdgpu ") || message.starts_with("[drm:mes_")));
   if (!reset && !fault && !ring && !wave) return KernelMessage::nothing;
   out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words
   out->value = 0;

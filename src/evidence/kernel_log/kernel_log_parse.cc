@@ -7,6 +7,7 @@
 #include "base/launcher_prefix.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "model/site_messages.h"
 
 namespace tacet {
 namespace {
@@ -38,6 +39,7 @@ class KernelLogBuilder {
     key += link ? 'l' : storage ? 's' : static_cast<char>('A' + static_cast<int>(record.kind));
     key += record.subject;
     if (!link && !storage) key += '\n' + std::to_string(record.value);
+    if (record.kind == Kind::site_message) key += record.module;
     // A pid leads to a rank, so each one counts.
     if (record.kind == Kind::hung_task || record.kind == Kind::ecc_error || record.kind == Kind::xid)
       key += '\n' + std::to_string(record.pid);
@@ -168,20 +170,51 @@ bool BeginsWithDevice(std::string_view message) {
          device.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
 }
 
-KernelMessage ParseMessage(const KernelLine& line, KernelRecord* record) {
-  if (line.shape == Shape::other) return KernelMessage::nothing;
-  KernelMessage answer = ParseUnmistakable(line.message, record);
+// What no reader above knows: other drivers, disks, file systems, the kernel's own troubles.
+KernelMessage ParseSiteMessage(std::string_view message, KernelRecord* record) {
+  const SiteMatch match = ClassifySiteMessage(message);
+  if (!match.message) return KernelMessage::nothing;
+  *record = {};
+  record->kind = Kind::site_message;
+  record->text = message;
+  record->module = match.message->id;
+  // A part of the message itself, which lives as long as the text does.
+  if (const size_t at = message.find(match.subject); !match.subject.empty() && at != std::string_view::npos)
+    record->subject = message.substr(at, match.subject.size());
+  return KernelMessage::record;
+}
+
+KernelMessage ParseKnownMessage(std::string_view message, bool stamped, KernelRecord* record) {
+  const KernelMessage answer = ParseUnmistakable(message, record);
   // The driver says much that is only context; NVLink and ECC may be in it.
-  if (answer == KernelMessage::record || (line.shape == Shape::bare && !BeginsWithDevice(line.message))) return answer;
+  if (answer == KernelMessage::record || !stamped) return answer;
   KernelRecord other;
-  if (const KernelMessage hardware = ParseHardwareMessage(line.message, &other); hardware != KernelMessage::nothing) {
+  if (const KernelMessage hardware = ParseHardwareMessage(message, &other); hardware != KernelMessage::nothing) {
     *record = other;
     return hardware;
   }
   if (answer != KernelMessage::nothing) return answer;
-  if (const KernelMessage storage = ParseStorageMessage(line.message, record); storage != KernelMessage::nothing)
+  if (const KernelMessage storage = ParseStorageMessage(message, record); storage != KernelMessage::nothing)
     return storage;
-  return ParseLinkMessage(line.message, record);
+  return ParseLinkMessage(message, record);
+}
+
+KernelMessage ParseMessage(const KernelLine& line, KernelRecord* record) {
+  if (line.shape == Shape::other) return KernelMessage::nothing;
+  const bool stamped = line.shape != Shape::bare || BeginsWithDevice(line.message);
+  const KernelMessage answer = ParseKnownMessage(line.message, stamped, record);
+  // Errors of the host's own memory and processors mean more than that there was one, and Xid 154 tells what the GPU
+  // needs now.
+  constexpr int64_t kRecoveryAction = 154;
+  const bool tells_more =
+      answer == KernelMessage::record && ((record->kind == Kind::ecc_error && record->value != 0) ||
+                                          (record->kind == Kind::xid && record->value == kRecoveryAction));
+  if (!stamped || (answer == KernelMessage::record && !tells_more)) return answer;
+  KernelRecord site;
+  if (ParseSiteMessage(line.message, &site) != KernelMessage::record) return answer;
+  site.pid = record->pid;
+  *record = site;
+  return KernelMessage::record;
 }
 
 }  // namespace

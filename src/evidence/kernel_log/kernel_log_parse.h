@@ -27,7 +27,8 @@ struct KernelRecord {
     rdma_failed,   // value = the system's error
     storage_lost,  // process = the server's address, cgroup = the file system's kind; value 1: operations fail
     storage_back,
-    fabric_stale  // the driver's state of the NVLink fabric is not that of the fabric manager
+    fabric_stale,  // the driver's state of the NVLink fabric is not that of the fabric manager
+    site_message   // module = its id in model/site_messages.h
   };
   Kind kind = Kind::xid;
   int64_t wall_ns = kKernelTimeUnknown;

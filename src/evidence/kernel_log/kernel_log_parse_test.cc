@@ -270,17 +270,40 @@ TEST(KernelLogFaults, Arm64FaultsAndLinesWithoutTime) {
 TEST(KernelLogLinks, EveryFormNamesItsDeviceAndOnlyChangesCount) {
   const Fragment fragment = ReadSample("dmesg_iso_links.txt");
   const std::vector<std::pair<EventKind, std::string>> expected = {
-      {EventKind::link_down, "ens1f0np0"},    {EventKind::link_up, "ens1f0np0"}, {EventKind::link_down, "ens1f0np0"},
-      {EventKind::link_down, "enp1s0f0"},     {EventKind::link_down, "ib0"},     {EventKind::link_up, "ib0"},
-      {EventKind::link_down, "ens1f0"},       {EventKind::link_down, "eth2"},    {EventKind::link_down, "0000:5c:00.0"},
-      {EventKind::link_down, "0000:0d:00.0"},
+      {EventKind::link_down, "ens1f0np0"}, {EventKind::link_up, "ens1f0np0"}, {EventKind::link_down, "ens1f0np0"},
+      {EventKind::link_down, "enp1s0f0"},  {EventKind::link_down, "ib0"},     {EventKind::link_up, "ib0"},
+      {EventKind::link_down, "ens1f0"},    {EventKind::link_down, "eth2"},    {EventKind::link_down, "0000:5c:00.0"},
   };
-  ASSERT_EQ(fragment.events.size(), expected.size());
+  // The firmware of an adapter that stopped is more than a link that is down.
+  ASSERT_EQ(fragment.events.size(), expected.size() + 1);
+  EXPECT_EQ(fragment.events.back().As<SiteNote>().id, "adapter-fatal");
+  EXPECT_EQ(fragment.events.back().As<SiteNote>().subject, "0000:0d:00.0");
+  EXPECT_TRUE(fragment.events.back().As<SiteNote>().by_kernel);
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(int(fragment.events[i].kind), int(expected[i].first)) << i;
     EXPECT_EQ(fragment.events[i].As<NetworkLink>().device, expected[i].second) << i;
   }
   EXPECT_EQ(fragment.events[0].wall_ns, kMoment + 123'456'000);
+}
+
+TEST(KernelLogSite, OtherDriversAndDisksAreTold) {
+  const Fragment fragment = Read(
+      "[  100.000000] nvme nvme3: I/O 812 QID 14 timeout, reset controller\n"
+      "[  101.000000] nvme nvme3: I/O 813 QID 15 timeout, reset controller\n"
+      "[  102.000000] XFS (nvme2n1): Please unmount the filesystem and rectify the problem(s)\n"
+      "[  103.000000] NVRM: Xid (PCI:0000:ba:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot "
+      "Required)\n");
+  ASSERT_EQ(fragment.events.size(), 2u);
+  EXPECT_EQ(fragment.events[0].As<SiteNote>().id, "local-disk");
+  EXPECT_EQ(fragment.events[0].As<SiteNote>().subject, "nvme3");
+  EXPECT_EQ(fragment.events[1].As<SiteNote>().id, "gpu-needs-reboot");
+}
+
+TEST(KernelLogSite, WhatHealthyHostsPrintIsNone) {
+  const Fragment fragment = Read(
+      "[  100.000000] mlx5_core 0000:b5:00.0: Port module event: module 0, Cable plugged\n"
+      "[  101.000000] TCP: request_sock_TCP: Possible SYN flooding on port 29500. Sending cookies.\n");
+  EXPECT_TRUE(fragment.events.empty());
 }
 
 TEST(KernelLogLinks, ALinkThatIsDownTwiceIsToldOnce) {

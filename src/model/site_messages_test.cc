@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/site_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tacet {
+namespace {
+
+std::string IdOf(std::string_view line) {
+  const SiteMatch match = ClassifySiteMessage(line);
+  return match.message ? std::string(match.message->id) : "";
+}
+
+TEST(SiteMessages, HaveAnIdOfTheirOwnAndSayWhatToDo) {
+  std::set<std::string_view> ids;
+  for (const SiteMessage& message : AllSiteMessages()) {
+    EXPECT_TRUE(ids.insert(message.id).second) << message.id;
+    EXPECT_EQ(FindSiteMessage(message.id), &message);
+    EXPECT_FALSE(message.sentence.empty()) << message.id;
+    EXPECT_FALSE(message.sentence.ends_with('.')) << message.id;
+    EXPECT_EQ(message.steps[0].empty(), message.role == SiteRole::harmless) << message.id;
+    EXPECT_TRUE(message.cleared_by.empty() || FindSiteMessage(message.cleared_by)) << message.id;
+  }
+  EXPECT_EQ(FindSiteMessage("no such message"), nullptr);
+}
+
+TEST(SiteMessages, AreKnownByTheirWords) {
+  EXPECT_EQ(IdOf("[88.1] mlx5_core 0000:b5:00.0: Port module event[error]: module 0, Cable error, Bad or shorted "
+                 "cable/module"),
+            "cable-bad");
+  EXPECT_EQ(IdOf("[88.1] mlx5_core 0000:b5:00.0: Port module event[error]: module 0, Cable error, High Temperature"),
+            "module-hot");
+  EXPECT_EQ(IdOf("| Warning | GPU 3 had uncorrectable memory errors and row remapping failed. |"), "remap-failed");
+  EXPECT_EQ(IdOf("error: Nodes n[4-5] not responding, setting DOWN"), "slurm-node-down");
+  EXPECT_EQ(IdOf("mount.nfs: Connection timed out"), "mount-failed");
+  EXPECT_EQ(IdOf("Output: mount.nfs: Connection timed out"), "");  // below the event that tells of the pod
+  EXPECT_EQ(IdOf("nvidia-container-cli: device error: GPU-17: unknown device: unknown"), "container-no-device");
+  EXPECT_EQ(IdOf("NVRM: GPU0 nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x63)"),
+            "gpu-needs-reset");
+}
+
+TEST(SiteMessages, LeaveHealthyLinesAlone) {
+  for (const std::string_view line :
+       {"mlx5_core 0000:b5:00.0: Port module event: module 0, Cable plugged", "step 400 loss 1.71 lr 1e-4",
+        "mlx5_core 0000:b5:00.0: mlx5_pcie_event:299:(pid 9): PCIe slot advertised sufficient power (75W).",
+        "error: Nodes n4 not responding", "nfs: server nas01 OK", "        Remapping Failure Occurred        : No",
+        "    GPU Recovery Action                   : None",
+        "TCP: Possible SYN flooding on port 29500. Sending cookies."})
+    EXPECT_EQ(IdOf(line), "") << line;
+}
+
+TEST(SiteMessages, KnowWhatHealthyHostsPrintToo) {
+  for (const std::string_view line :
+       {"Readiness probe failed: dial tcp 10.2.0.4:8000: connect: connection refused",
+        "nvme nvme3: I/O tag 812 (1032c) QID 14 timeout, completion polled",
+        "NVRM: nvAssertFailedNoLog: Assertion failed: 0 @ kern_bus.c:412",
+        "        HW Slowdown                       : Not Active", "Node n4 now responding"}) {
+    const SiteMatch match = ClassifySiteMessage(line);
+    ASSERT_NE(match.message, nullptr) << line;
+    EXPECT_EQ(match.message->role, SiteRole::harmless) << line;
+  }
+}
+
+TEST(SiteMessages, NameTheirSubject) {
+  EXPECT_EQ(ClassifySiteMessage("mlx5_core 0000:5e:00.0: poll_health:958:(pid 0): Fatal error 1 detected").subject,
+            "0000:5e:00.0");
+  EXPECT_EQ(ClassifySiteMessage("requeue JobId=7 due to failure of node n12").subject, "n12");
+  EXPECT_EQ(ClassifySiteMessage("   GUID 0xfc6a port 14: [SymbolErrorCounter == 81220]").subject, "0xfc6a port 14");
+  const SiteMessage* adapter = FindSiteMessage("adapter-fatal");
+  ASSERT_NE(adapter, nullptr);
+  EXPECT_EQ(SiteSentence(*adapter, "0000:5e:00.0"), "the firmware of network adapter 0000:5e:00.0 failed");
+  EXPECT_EQ(SiteSentence(*adapter, ""), "the firmware of the network adapter failed");
+}
+
+TEST(SiteMessages, ReadHostileLinesWithoutHarm) {
+  EXPECT_EQ(IdOf(""), "");
+  EXPECT_EQ(IdOf(":::"), "");
+  EXPECT_EQ(IdOf(std::string(100'000, ':')), "");
+  EXPECT_EQ(IdOf("NVRM: 0000:00"), "");
+}
+
+}  // namespace
+}  // namespace tacet
