@@ -22,12 +22,11 @@ RuleAnswer JudgeLowUtilization(const Case& facts) {
   finding.status = Status::slow;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::possible;
-  finding.headline = "The job runs, but uses " + PercentFigure(found->lowest->percent) + " to " +
-                     PercentFigure(found->highest->percent) + " of what the GPUs can compute (" +
-                     std::to_string(found->lines) + " lines)";
-  finding.evidence.push_back(
-      {found->highest->source, PercentFigure(found->highest->percent), "the highest utilization in the text"});
-  finding.evidence.push_back({found->lowest->source, PercentFigure(found->lowest->percent), "the lowest"});
+  const std::string lowest = PercentFigure(found->lowest->percent), highest = PercentFigure(found->highest->percent);
+  finding.headline = "The job runs, but uses " + (lowest == highest ? highest : lowest + " to " + highest) +
+                     " of what the GPUs can compute (" + std::to_string(found->lines) + " lines)";
+  finding.evidence.push_back({found->highest->source, highest, "the highest utilization in the text"});
+  if (lowest != highest) finding.evidence.push_back({found->lowest->source, lowest, "the lowest"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What takes the time?",
                          "traces of some steps from two or more ranks (tacet run --profile-steps 100-110), and the "
