@@ -186,13 +186,15 @@ std::optional<UnsharedParameters> FindUnsharedParameters(const Incident& inciden
   if (equal == figures.end()) return std::nullopt;
   for (const auto& [name, figure] : figures) {
     UnsharedParameters found;
+    size_t apart = 0;  // steps at which no two are equal
     bool differs = true;
     for (const ValuesOfStep& step : figure) {
       if (step.size() < 2) continue;
       const Sides sides = SidesOf(step, tolerance);
-      differs = differs && sides.size() == step.size();
+      differs = differs && sides.size() > 1;
       if (!differs) break;
       ++found.steps;
+      apart += sides.size() == step.size();
       found.ranks = std::max(found.ranks, step.size());
       if (found.one) continue;
       found.one = sides[0].front();
@@ -201,7 +203,7 @@ std::optional<UnsharedParameters> FindUnsharedParameters(const Incident& inciden
         if (const auto own = same.find(found.one->rank); own != same.end() && own->second->at == found.one->at)
           found.equal = own->second;
     }
-    if (differs && found.equal && found.steps >= kFewSteps) return found;
+    if (differs && found.equal && apart >= kFewSteps && 2 * apart > found.steps) return found;
   }
   return std::nullopt;
 }

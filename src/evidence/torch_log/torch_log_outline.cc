@@ -472,7 +472,11 @@ void AddOutline(std::string_view bytes, Fragment& out) {
                                     [](const FigureSeries& one) { return one.kind >= FigureSeries::Kind::reward; });
   const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved ||
                      outline.trained || outline.served || outline.stopped;
-  if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
+  // Whether its process went on behind it is told by the lines that follow.
+  const bool caught = std::any_of(out.events.begin(), out.events.end(), [](const Event& event) {
+    return event.kind == EventKind::exception && event.As<Raised>().caught_there;
+  });
+  if (!tells && !caught && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
     const uint64_t left = out.bytes.total - out.bytes.understood;
