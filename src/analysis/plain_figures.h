@@ -22,22 +22,6 @@ struct DataWait {
 };
 std::optional<DataWait> FindDataWait(const Incident& incident);
 
-// One rank's loss was NaN or infinite at a step at which the others' was finite, and theirs followed.
-struct FirstNonFinite {
-  const RankValue* first = nullptr;
-  size_t finite = 0;  // ranks whose loss was finite at that step
-};
-std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident);
-
-// The parameters of all ranks had one norm or checksum, until one rank's became another, and stayed so.
-struct DriftedReplica {
-  const RankValue *odd = nullptr, *usual = nullptr;  // at the first step at which they differ
-  const RankValue* agreed = nullptr;                 // of the odd one, at the last step before that
-  size_t ranks = 0, steps = 0;                       // compared; at which they differ
-  bool which() const { return ranks > 2; }           // of two, nobody knows which one is right
-};
-std::optional<DriftedReplica> FindDriftedReplica(const Incident& incident);
-
 // The first batch of each epoch takes many times as long as the others; what of it is data is not told.
 struct SlowFirstBatches {
   std::vector<const StepShare*> first, later;

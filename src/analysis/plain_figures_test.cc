@@ -25,50 +25,6 @@ TEST(PlainFiguresJudged, TheFirstBatchOfEachEpoch) {
   EXPECT_FALSE(FindSlowFirstBatches(WithSteps({{1, 0, 40, -1, {}}, {1, 9, 0.4, -1, {}}, {2, 0, 0.5, -1, {}}})));
 }
 
-// One line per rank and step: the values as they are printed.
-Incident WithValues(bool losses, const std::vector<std::vector<std::string>>& steps) {
-  Incident incident;
-  LogOutline& outline = incident.outlines.emplace_back();
-  for (size_t step = 0; step < steps.size(); ++step)
-    for (size_t rank = 0; rank < steps[step].size(); ++rank)
-      outline.values.push_back(
-          {static_cast<int32_t>(rank), losses, "step " + std::to_string(step), steps[step][rank], {}});
-  return incident;
-}
-
-TEST(PlainFiguresJudged, ALossThatOneRankLosesFirst) {
-  const Incident first = WithValues(true, {{"2.1", "2.2", "2.0"}, {"2.1", "2.2", "nan"}, {"nan", "nan", "nan"}});
-  const auto found = FindFirstNonFinite(first);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->first->rank, 2);
-  EXPECT_EQ(found->first->at, "step 1");
-  EXPECT_EQ(found->finite, 2u);
-  EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "2.2"}, {"nan", "nan"}, {"nan", "nan"}}))) << "all at once";
-  EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "nan"}, {"2.1", "2.2"}}))) << "a step that was skipped";
-  EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "2.2"}, {"2.1", "2.2"}})));
-}
-
-TEST(PlainFiguresJudged, ParametersOfOneRankThatPart) {
-  const Incident parts =
-      WithValues(false, {{"15.5", "15.5", "15.5"}, {"15.7", "15.7", "15.1"}, {"15.9", "15.9", "15.3"}});
-  const auto drift = FindDriftedReplica(parts);
-  ASSERT_TRUE(drift);
-  EXPECT_EQ(drift->odd->rank, 2);
-  EXPECT_EQ(drift->odd->at, "step 1");
-  EXPECT_EQ(drift->agreed->at, "step 0");
-  EXPECT_EQ(drift->usual->value, "15.7");
-  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "2", "3"}, {"2", "3", "4"}}))) << "shards, never equal";
-  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1", "1"}, {"2", "2", "3"}, {"4", "4", "4"}})))
-      << "they agree again";
-  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1", "1", "1"}, {"2", "2", "3"}}))) << "one step shows little";
-  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"1.0", "1.0", "1.0"}, {"2.31", "2.31", "2.30"}, {"3.41", "3.41", "3.40"}})))
-      << "rounded";
-  const auto two = FindDriftedReplica(WithValues(false, {{"1", "1"}, {"2", "2"}, {"3", "4"}, {"5", "7"}}));
-  ASSERT_TRUE(two);
-  EXPECT_FALSE(two->which()) << "of two, which is it?";
-  EXPECT_FALSE(FindDriftedReplica(WithValues(false, {{"0", "0"}, {"2", "3"}, {"2", "3"}}))) << "equal at the start only";
-}
-
 TEST(PlainFiguresJudged, AFewLinesThatStandForManySteps) {
   const auto lines = [](double data, int64_t apart) {
     std::vector<StepShare> steps;

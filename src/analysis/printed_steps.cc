@@ -100,15 +100,22 @@ Longest FindLongest(const std::vector<Performer>& all, const Measure& measure) {
   return found;
 }
 
+// What its lines leave out of a step that takes so long: all ranks step together.
+double UntoldOf(const Performer& one, double whole) {
+  const bool told = std::any_of(one.steps.begin(), one.steps.end(), [](const StepShare* step) { return step->told; });
+  return told ? 0 : std::max(0.0, whole - MedianPart(one.steps, &StepShare::whole));
+}
+
 // What the others tell of their waits in these steps. No: they tell them, and they are too short to be waits for this
 // one.
 bool DoOthersWait(const std::vector<Performer>& all, const Performer& slow, double longer, double* wait) {
   constexpr double kLeastShare = 0.5;  // of what it takes longer
-  const double own = MedianPart(slow.steps, &StepShare::wait);
+  const double own = MedianPart(slow.steps, &StepShare::wait), whole = MedianPart(slow.steps, &StepShare::whole);
   std::vector<double> others;
   for (const Performer& one : all) {
     if (&one == &slow || (slow.stage >= 0 && one.stage == slow.stage && one.number != slow.number)) continue;
-    if (const double value = MedianPart(one.steps, &StepShare::wait); value >= 0) others.push_back(value);
+    if (const double value = MedianPart(one.steps, &StepShare::wait); value >= 0)
+      others.push_back(value + UntoldOf(one, whole));
   }
   if (others.empty()) return true;
   *wait = Median(std::move(others));
@@ -188,9 +195,8 @@ std::vector<Performer> StagesOf(const std::vector<Performer>& ranks) {
 std::optional<PrintedLaggard> FindPrintedLaggard(const Incident& incident) {
   const std::vector<Performer> all = PerformersOf(incident);
   if (all.size() < 2) return std::nullopt;
-  const bool ranked = std::any_of(all.begin(), all.end(), [](const Performer& one) {
-    return !one.steps.empty() && one.steps.front()->rank >= 0;
-  });
+  const bool ranked = std::any_of(
+      all.begin(), all.end(), [](const Performer& one) { return !one.steps.empty() && one.steps.front()->rank >= 0; });
   std::optional<PrintedLaggard> worst;
   for (const Part part : {Part::data, Part::work})
     if (auto found = FindInPart(all, part, ranked, incident.patience))

@@ -22,9 +22,8 @@ Incident Printed(int ranks, int steps, const Fill& fill) {
   return incident;
 }
 Fill Work(std::vector<double> work) {
-  return [work](StepShare& share, int step, int rank) {
-    share.work = step == 0 ? 3.5 : work[static_cast<size_t>(rank)];
-  };
+  return
+      [work](StepShare& share, int step, int rank) { share.work = step == 0 ? 3.5 : work[static_cast<size_t>(rank)]; };
 }
 Fill Data(std::vector<double> data) {
   return [data](StepShare& share, int, int rank) { share.data = data[static_cast<size_t>(rank)]; };
@@ -66,6 +65,23 @@ TEST(PrintedSteps, TheOthersMustWaitForIt) {
   EXPECT_FALSE(FindPrintedLaggard(with_waits(0.02))) << "nobody waits";
 }
 
+// Stages before the slow one do not see their wait: their lines leave out most of the step.
+TEST(PrintedSteps, WhatLinesLeaveOutOfAStepIsAWaitToo) {
+  const auto stages = [](bool told) {
+    return Printed(3, 8, [=](StepShare& share, int, int rank) {
+      share.stage = rank;
+      share.work = rank == 1 ? 0.31 : 0.03;
+      share.wait = std::vector<double>{0.03, 0.09, 0.40}[static_cast<size_t>(rank)];
+      share.whole = share.work + share.wait;
+      share.told = told;
+    });
+  };
+  const auto odd = FindPrintedLaggard(stages(false));
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(odd->stage, 1);
+  EXPECT_FALSE(FindPrintedLaggard(stages(true))) << "steps that short are not one step of all";
+}
+
 TEST(PrintedSteps, OneRankThatIsLongNowAndThen) {
   const auto steps = [](int every) {
     return Printed(4, 24, [=](StepShare& share, int step, int rank) {
@@ -83,9 +99,8 @@ TEST(PrintedSteps, OneRankThatIsLongNowAndThen) {
 }
 
 TEST(PrintedSteps, AMeanThatASlowStartSpoilsFades) {
-  const Incident means = Printed(3, 15, [](StepShare& share, int step, int rank) {
-    share.data = rank == 0 ? 6.0 / (step + 1) : 0.01;
-  });
+  const Incident means =
+      Printed(3, 15, [](StepShare& share, int step, int rank) { share.data = rank == 0 ? 6.0 / (step + 1) : 0.01; });
   EXPECT_FALSE(FindPrintedLaggard(means));
 }
 

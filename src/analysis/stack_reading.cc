@@ -250,12 +250,28 @@ std::string_view Name(StackReading::Place place) {
   return "unknown";
 }
 
+// A process that serves another one: of a pool, or of a data loader. A signal to all makes it write its stacks, too,
+// into the output that it has from the rank.
+static bool IsOfAServant(const StackReader& reader, const ThreadStack& thread) {
+  const auto& frames = reader.Frames(thread);
+  return std::any_of(frames.begin(), frames.end(), [&](const Frame& frame) {
+    const std::string_view function = reader.Function(frame), file = reader.File(frame);
+    return (function == "worker" && file.ends_with("multiprocessing/pool.py")) ||
+           (function == "_worker_loop" && file.ends_with("data/_utils/worker.py")) ||
+           (function == "_process_worker" && file.ends_with("concurrent/futures/process.py"));
+  });
+}
+
 std::vector<StackReading> ReadStacks(const Incident& incident) {
   const StackReader reader(incident);
+  std::set<std::pair<Rank, FileId>> own;
+  for (const ThreadStack& thread : incident.threads)
+    if (!IsOfAServant(reader, thread) && reader.UserFrames(thread) > 0) own.emplace(thread.rank, thread.source.file);
   // Per rank and file only the latest dump; the files then compete.
   std::map<Rank, std::map<FileId, std::pair<uint32_t, Snapshot>>> latest;
   for (const ThreadStack& thread : incident.threads) {
     if (!thread.rank.known()) continue;
+    if (IsOfAServant(reader, thread) && own.contains({thread.rank, thread.source.file})) continue;
     auto& [dump, threads] = latest[thread.rank][thread.source.file];
     if (thread.dump > dump) threads.clear();
     dump = std::max(dump, thread.dump);

@@ -59,10 +59,10 @@ std::optional<NonFiniteTraining> FindReports(const Incident& incident, bool of_l
 
 // Only the last stage of a pipeline has a loss: what others print in its place never was a number.
 bool IsNobodys(const Incident& incident, const TrainingValue& loss) {
-  return loss.run == loss.lines && std::any_of(incident.training.begin(), incident.training.end(),
-                                               [](const TrainingRecord& other) {
-                                                 return other.loss.lines > other.loss.run + 1 && other.loss.run == 0;
-                                               });
+  return loss.run == loss.lines &&
+         std::any_of(incident.training.begin(), incident.training.end(), [](const TrainingRecord& other) {
+           return other.loss.lines > other.loss.run + 1 && other.loss.run == 0;
+         });
 }
 
 // It was a number for some lines, and is none any more.
@@ -72,8 +72,7 @@ bool IsLostFigure(const FigureSeries& figure, const Patience& patience) {
 }
 
 bool IsFiniteLoss(const FigureSeries& figure) {
-  return figure.kind == FigureSeries::Kind::loss && !figure.held_out && figure.value.run == 0 &&
-         figure.value.lines > 1;
+  return figure.kind == FigureSeries::Kind::loss && !figure.held_out && figure.value.run == 0 && figure.value.lines > 1;
 }
 
 // Figures of tables and of other lists, as programs print them beside the number of the step. A part of the loss that
@@ -89,8 +88,9 @@ std::optional<NonFiniteTraining> FindLostFigure(const Incident& incident) {
     std::erase_if(lost, [&](const FigureSeries* figure) { return learns.contains(figure->rank); });
     const auto by_kind = [](const FigureSeries* a, const FigureSeries* b) {
       const auto order = [](const FigureSeries& one) {
-        return one.kind == FigureSeries::Kind::loss ? (one.held_out ? 1 : 0)
-               : one.kind == FigureSeries::Kind::gradient ? 2 : 3;
+        return one.kind == FigureSeries::Kind::loss       ? (one.held_out ? 1 : 0)
+               : one.kind == FigureSeries::Kind::gradient ? 2
+                                                          : 3;
       };
       return std::pair(order(*a), a->value.run_source.line) < std::pair(order(*b), b->value.run_source.line);
     };
@@ -228,7 +228,19 @@ bool SaysItIsSlow(const Incident& incident) {
                      [](const Event& event) { return event.kind == EventKind::told_slow; });
 }
 
-std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& times, bool exact, const Patience& patience) {
+// Without the first ones, where they warm up: one of each rank, in an output that all of them share.
+std::vector<StepTime> WithoutWarmUp(const std::vector<StepTime>& times) {
+  constexpr double kWarmUp = 2;
+  std::vector<double> seconds;
+  for (const StepTime& time : times) seconds.push_back(time.seconds);
+  const double usual = seconds.empty() ? 0 : Median(std::move(seconds));
+  size_t first = 0;
+  while (first < times.size() / 10 && times[first].seconds > kWarmUp * usual) ++first;
+  return {times.begin() + static_cast<std::ptrdiff_t>(first), times.end()};
+}
+
+std::optional<SlowingSteps> SlowingOf(const std::vector<StepTime>& all, bool exact, const Patience& patience) {
+  const std::vector<StepTime> times = WithoutWarmUp(all);
   const size_t least = exact ? patience.few_exact_steps : patience.few_steps;
   if (times.size() < least || (!exact && IsMeanOfTheRun(times))) return std::nullopt;
   if (auto found = SteadyRise(times, exact ? patience.steadily_slower_steps : patience.growing_steps)) return found;

@@ -99,6 +99,13 @@ TEST(TrainingTrend, NoiseWarmUpAndPeaksAreNoTrend) {
   EXPECT_FALSE(FindSlowingSteps(Printing(80, [](int i) { return 1 + 0.001 * i; }))) << "8 % are not worth a word";
 }
 
+TEST(TrainingTrend, AWarmUpDoesNotHideARise) {
+  const auto found = FindSlowingSteps(Printing(20, [](int i) { return i == 0 ? 1.02 : 0.1 + 0.018 * i; }));
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->grows);
+  EXPECT_FALSE(FindSlowingSteps(Printing(20, [](int i) { return i == 0 ? 1.02 : 0.1; })));
+}
+
 TEST(TrainingTrend, OfRatesOnlyALargeRiseCounts) {
   EXPECT_FALSE(FindSlowingSteps(Printing(
       60, [](int i) { return 1 + 0.005 * i; }, false)));

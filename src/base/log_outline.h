@@ -47,20 +47,23 @@ struct StepShare {
   double whole = 0;                // seconds, what is told for data included
   double data = -1;                // seconds of it; -1: not told
   SourceRef source;
-  int32_t rank = -1;  // whose step it is, where the line says so
-  double work = -1;   // seconds of it in which this rank itself computes; -1: not told
+  int32_t rank = -1;   // whose step it is, where the line says so
+  double work = -1;    // seconds of it in which this rank itself computes; -1: not told
   double shared = -1;  // seconds of its work in which it may wait for others too, where no wait is told beside it
   double wait = -1;    // seconds in which it communicates or waits for others; -1: not told
   int32_t stage = -1;  // of a pipeline, where the line says so
+  bool told = false;   // the line tells the whole step; else it is the sum of what it tells
 };
 
 // "[rank 2] step=28 param_checksum=159.99": a figure of one rank at one step, as it is printed.
 struct RankValue {
+  enum class Kind : uint8_t { loss, parameters, setting };  // a norm or checksum of parameters; a learning rate
   int32_t rank = -1;
-  bool is_loss = false;  // false: a checksum of the parameters
-  std::string at;        // "step 28", "epoch 0.47"
-  std::string value;     // small letters: "159.99", "nan"
+  Kind kind = Kind::parameters;
+  std::string at;     // "step 28", "epoch 0.47"
+  std::string value;  // small letters: "159.99", "nan"
   SourceRef source;
+  std::string name;  // "param_checksum"; empty for a loss
 };
 
 // One figure that a program prints again and again, as one rank prints it: "d_loss", "grad_norm", "reward".
@@ -112,6 +115,14 @@ struct LineOfRank {
   std::string lock_file;  // ... for this file to go away
 };
 
+// A line that says that the program waits.
+enum class LineWait : uint8_t {
+  none,
+  peers,   // for other processes of the job
+  thing,   // for a file, a lock, a server: "waiting for the lock of the cache", "/a/done does not exist yet"
+  person,  // for somebody to do something: a debugger that attaches, a key
+};
+
 // "[r3] step 13 grad 0.0493": what the program itself printed on one rank, and where in the program that is. Ranks that
 // are equally far print lines of one place.
 struct OwnLine {
@@ -124,6 +135,7 @@ struct OwnLine {
   SourceRef source;
   std::string awaited;  // a path that it says it waits for
   std::string written;  // a path that it says it wrote
+  LineWait wait = LineWait::none;
 };
 
 // A line that tells how far the job came: "checkpoint-486" of "Saving model checkpoint to /out/checkpoint-486".
@@ -174,7 +186,7 @@ struct LogOutline {
   bool at_exit = false;    // a line is printed while its program exits
   std::string ended_well;  // a line tells of an end with exit code 0
   SourceRef ended_source;
-  std::string says_done;  // the last line says that the work is done: "training finished"
+  std::string says_done;      // the last line says that the work is done: "training finished"
   bool local_labels = false;  // ranks of figures are those of torchrun's labels, which count within a node
   std::vector<StepShare> steps;
   std::vector<RankValue> values;

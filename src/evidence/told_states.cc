@@ -113,8 +113,16 @@ static bool DeniesProgress(std::string_view part) {
   return false;
 }
 
+// "nothing is printed until it ends": an announcement, of what will be over.
+static bool IsUntilItEnds(std::string_view part) {
+  const auto behind = After(part, " until ");
+  return behind && HasAnyWord(behind->substr(0, 40), {"ends", "end", "done", "finishes", "finished", "complete",
+                                                      "completes", "completed", "over"});
+}
+
 // "freezes every 20 iterations", "hangs for a few seconds": it goes on each time.
 bool GoesOnEachTime(std::string_view part) {
+  if (IsUntilItEnds(part)) return true;
   if (HasAnyWord(part, {"for a few seconds", "for some seconds", "for several seconds", "then continues",
                         "then resumes", "and continues", "and resumes"}))
     return true;

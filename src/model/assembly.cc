@@ -327,11 +327,12 @@ class JobBuilder {
     return std::max(most, attempt.size());
   }
 
-  // What the lines of a file do not tell, its name may: "worker.2.out".
+  // What the lines of a file do not tell, its name may, or the label that was taken off all of them: "worker.2.out".
   void GiveRank(LogOutline& outline, const std::vector<uint32_t>& processes) const {
     if (processes.size() != 1) return;
     const Process& process = incident_.processes[processes[0]];
-    if (!process.rank.known() || process.rank_clue != RankClue::file_name) return;
+    if (!process.rank.known()) return;
+    if (process.rank_clue != RankClue::file_name && process.rank_clue != RankClue::label) return;
     for (StepShare& one : outline.steps)
       if (one.rank < 0) one.rank = process.rank.value;
     for (RankValue& one : outline.values)

@@ -61,11 +61,18 @@ bool IsCaughtThere(const Event& event) { return event.kind == EventKind::excepti
 
 // The function that raised it printed it as well, and the process went on.
 void ForgivePrintedErrors(Incident& incident) {
-  constexpr size_t kFewestLines = 3;
+  constexpr size_t kFewestLines = 2;
   const OwnOutput output(incident);
+  std::vector<Raised> caught;
+  for (const Event& event : incident.events)
+    if (IsCaughtThere(event) && event.speaker < incident.processes.size() &&
+        output.LinesBeside(event, incident.processes[event.speaker]) >= kFewestLines)
+      caught.push_back(event.As<Raised>());
   std::erase_if(incident.events, [&](const Event& event) {
-    if (!IsCaughtThere(event) || event.speaker >= incident.processes.size() ||
-        output.LinesBeside(event, incident.processes[event.speaker]) < kFewestLines)
+    // What one process catches there, another one with the same program does, too.
+    if (!IsCaughtThere(event) || std::none_of(caught.begin(), caught.end(), [&](const Raised& one) {
+          return one.type == event.As<Raised>().type && one.place == event.As<Raised>().place;
+        }))
       return false;
     incident.diagnostics.push_back(
         {DiagnosticSeverity::note, "exception-survived",

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/plain_figures.h"
+#include "analysis/replica_values.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
 
@@ -46,34 +46,83 @@ static std::vector<Rank> OddCounts(const ToldEvents& told) {
   return {};
 }
 
-// The program prints a checksum of each rank's parameters, and one rank's parts from the others'.
+// "(param_norm 6.22 against 6.31)"
+static std::string ValuesWords(const RankValue& one, const RankValue& other) {
+  return "(" + (one.name.empty() ? "" : one.name + " ") + one.value + " against " + other.value + ")";
+}
+
+// The program prints a checksum of each rank's parameters, and one rank's differs from the others'.
 static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
   const auto drift = FindDriftedReplica(facts.incident);
   if (!drift) return;
   const Rank rank{drift->odd->rank};
+  const std::string who = RankWords({rank});
+  const std::string others = drift->which() ? std::to_string(drift->ranks - 1) + " ranks" : "rank";
   Finding finding;
   finding.cause = "model-differs";
   finding.status = Status::corrupt;
   finding.severity = Severity::critical;
-  finding.confidence = Confidence::certain;
-  if (drift->which())
-    finding.ranks = {rank};
+  finding.confidence = drift->which() && drift->agreed ? Confidence::certain : Confidence::likely;
+  if (drift->which()) finding.ranks = {rank};
+  const std::string by = "by the norms or checksums that the job prints " + ValuesWords(*drift->odd, *drift->usual);
+  if (drift->agreed)
+    finding.headline = "the parameters of " + who + " differ from those of the other " + others + " since " +
+                       drift->odd->at + ", " + by + "; at " + drift->agreed->at + " all were equal";
   else
-    finding.confidence = Confidence::likely;
-  finding.headline = "the parameters of " + RankWords({rank}) + " differ from those of the other " +
-                     (drift->which() ? std::to_string(drift->ranks - 1) + " ranks" : "rank") + " since " +
-                     drift->odd->at + ", by the norms or checksums that the job prints (" + drift->odd->value +
-                     " against " + drift->usual->value + "); at " + drift->agreed->at + " all were equal";
+    finding.headline = "the parameters of " + who + " differ from those of the other " + others +
+                       ", which are equal, " + by + ": so it is from " + drift->odd->at +
+                       ", the first that is printed, to the end";
   finding.evidence.push_back({drift->odd->source, "", "the first value that differs"});
   finding.evidence.push_back({drift->usual->source, "", "that of the others at the same step"});
-  finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
+  if (drift->agreed)
+    finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
+  if (drift->setting) {
+    finding.headline += "; its " + drift->setting->name + " is " + drift->setting->value + ", that of the others " +
+                        drift->usual_setting->value;
+    finding.fix.push_back("Give all ranks the same " + drift->setting->name + " (" + who + " has " +
+                          drift->setting->value + ", the others " + drift->usual_setting->value +
+                          "): a value that depends on the rank or on the host makes replicas of different models.");
+  }
+  const std::string look = "Look for what changes weights on " + who + " alone ";
+  finding.fix.push_back(
+      drift->agreed ? look + "between " + drift->agreed->at + " and " + drift->odd->at +
+                          ": an average of weights that is swapped in and not back, a checkpoint that one rank loads, "
+                          "an update that one rank skips or makes twice, a module outside of DDP."
+                    : "Compare what " + who +
+                          " starts from with the others: the checkpoint that it loads, a file of weights that its host "
+                          "does not have, the seed, the settings of its optimizer. Where only gradients are averaged, "
+                          "models that start apart stay apart: broadcast the parameters once before training.");
+  finding.fix.push_back(drift->agreed
+                            ? "Discard what was trained since then, and continue from a checkpoint of a rank that "
+                              "agreed with the others."
+                            : "Discard what was trained: gradients of different models were averaged.");
+  if (drift->agreed)
+    finding.fix.push_back(
+        "If the program does nothing of that kind: test that GPU (dcgmi diag -r 3; nvidia-smi -q -d ECC).");
+  answer.findings.push_back(std::move(finding));
+}
+
+// Some parameters are equal on all ranks, and those of another part on none two.
+static void JudgeUnshared(const Case& facts, RuleAnswer& answer) {
+  const auto found = FindUnsharedParameters(facts.incident);
+  if (!found) return;
+  Finding finding;
+  finding.cause = "model-differs";
+  finding.status = Status::corrupt;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.headline =
+      "some parameters differ between all ranks " + ValuesWords(*found->one, *found->other) + " since " +
+      found->one->at + ", while " + found->equal->name +
+      " is equal on all of them: nothing keeps that part of the model equal, so each rank trains its own";
+  finding.evidence.push_back({found->one->source, "", "of " + RankWords({Rank{found->one->rank}})});
+  finding.evidence.push_back({found->other->source, "", "of " + RankWords({Rank{found->other->rank}})});
   finding.fix = {
-      "Look for what changes weights on " + RankWords({rank}) + " alone between " + drift->agreed->at + " and " +
-          drift->odd->at +
-          ": an average of weights that is swapped in and not back, a checkpoint that one rank loads, "
-          "an update that one rank skips or makes twice, a module outside of DDP.",
-      "Discard what was trained since then, and continue from a checkpoint of a rank that agreed with the others.",
-      "If the program does nothing of that kind: test that GPU (dcgmi diag -r 3; nvidia-smi -q -d ECC)."};
+      "Wrap the whole model in DDP (or FSDP) after its last module was added: parameters that are added later, "
+      "or that belong to a module outside of it, get the gradients of their own rank only.",
+      "Broadcast these parameters from rank 0 before training goes on. What was trained of them so far is "
+      "another one on each rank.",
+      "If this part is meant to differ (experts, personal layers), there is no fault."};
   answer.findings.push_back(std::move(finding));
 }
 
@@ -82,6 +131,7 @@ static RuleAnswer JudgeModelDiffers(const Case& facts) {
   const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::model_mismatch; });
   if (!told) {
     JudgeDrift(facts, answer);
+    if (answer.findings.empty()) JudgeUnshared(facts, answer);
     return answer;
   }
   const Event& lead = *told.events.front();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rules/activity_words.h"
+#include "rules/awaited_finding.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
 
@@ -132,24 +133,28 @@ const StackReading* OddStack(const std::vector<StackReading>& stacks) {
   return nullptr;
 }
 
-// Nobody's calls are recorded, but each rank's own timer (faulthandler) wrote its stack, and nothing was printed after
-// that; what a rank tells later of the end of the job may follow. All but one are at one line, and the one is
-// elsewhere, by its stack and by what it printed.
+// Nobody's calls are recorded, but each rank's own timer (faulthandler) wrote its stack, or somebody asked all for it,
+// and nothing was printed after that; what a rank tells later of the end of the job may follow. All but one are at one
+// line, and the one is elsewhere, by its stack and, where a timer of the job alone took them, by what it printed.
 std::optional<Finding> TimerFinding(const Case& facts) {
   constexpr int64_t kFewestSeconds = 10;
   const std::vector<StackReading>& stacks = facts.analyses.stacks;
   const OutputFront& front = facts.analyses.front;
   // In a running job, too, ranks are in different places at any moment: the output must differ as well.
-  if (!front || front.kind == OutputFront::Kind::leads || stacks.size() < 3 ||
-      stacks.size() != facts.incident.AllRanks().size())
-    return std::nullopt;
+  if (stacks.size() < 3 || stacks.size() != facts.incident.AllRanks().size()) return std::nullopt;
   const StackReading* odd = OddStack(stacks);
-  if (!odd || odd->place != StackReading::Place::host || front.rank != odd->rank) return std::nullopt;
+  if (!odd || odd->place != StackReading::Place::host) return std::nullopt;
+  const bool by_output = front && front.kind != OutputFront::Kind::leads && front.rank == odd->rank;
+  const bool asked = std::all_of(stacks.begin(), stacks.end(), [](const StackReading& one) {
+    return one.thread->timer_s < 0 && one.thread->last_words;
+  });
+  const bool goes_on = facts.analyses.end.said || facts.analyses.end.kind == JobEnding::finished;
+  if (!by_output && (!asked || front || goes_on)) return std::nullopt;
   const StackReading* usual = odd == &stacks.front() ? &stacks.back() : &stacks.front();
   size_t last_words = 0;
   std::vector<Rank> others;
   for (const StackReading& one : stacks) {
-    if (one.thread->timer_s < kFewestSeconds || !one.whole) return std::nullopt;
+    if ((!asked && one.thread->timer_s < kFewestSeconds) || !one.whole) return std::nullopt;
     last_words += one.thread->last_words;
     if (&one != odd) others.push_back(one.rank);
   }
@@ -159,12 +164,15 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   finding.confidence = Confidence::possible;
   finding.headline = who + " is in " + odd->where + ", while " + RankWords(others) +
                      (others.size() == 2 ? " are both at the same line, " : " are all at the same line, ") +
-                     usual->where + "; their timers wrote these stacks after " +
-                     DurationWords(odd->thread->timer_s * 1'000'000'000) +
-                     ", and nothing has been printed since: most likely the others wait for " + who;
+                     usual->where +
+                     (asked ? "; these stacks are the last that the ranks wrote"
+                            : "; their timers wrote these stacks after " +
+                                  DurationWords(odd->thread->timer_s * 1'000'000'000) +
+                                  ", and nothing has been printed since") +
+                     ": most likely the others wait for " + who;
   finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
   finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(others) + " are"));
-  finding.evidence.push_back({front.own->source, front.own->text, "the last line of " + who});
+  if (by_output) finding.evidence.push_back({front.own->source, front.own->text, "the last line of " + who});
   finding.fix = {"Look at " + odd->where + " on " + who +
                      ": what does it wait for (a lock that it holds itself, storage, another process)?",
                  "Keep work that only one rank does short, or let the others wait for it at a barrier."};
@@ -212,7 +220,7 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
 
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   if (!facts.analyses.sources.empty()) return std::nullopt;
-  for (const auto find : {LaggingFinding, GivenUpFinding, MissingFileFinding, TimerFinding})
+  for (const auto find : {LaggingFinding, GivenUpFinding, MissingFileFinding, AwaitedFinding, TimerFinding})
     if (auto finding = find(facts)) {
       CannotTell open = StackQuestion(facts, finding->ranks);
       return OutputFinding{std::move(*finding), std::move(open)};

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/plain_figures.h"
+#include "analysis/replica_values.h"
 #include "analysis/training_trend.h"
 #include "rules/message_words.h"
 #include "rules/rule.h"

@@ -165,6 +165,20 @@ bool IsToldToUseSockets(const Case& facts) {
   });
 }
 
+// No adapter is named, so none is there, and the program prints on behind the note: nothing is lost. MPI may carry
+// none of its data at all.
+bool IsNoteOfNoAdapter(const Case& facts, const ToldEvents& told) {
+  if (FindToldWords(facts.incident, EventKind::told_slow)) return false;
+  return std::all_of(told.events.begin(), told.events.end(), [&](const Event* note) {
+    if (!note->As<Warning>().object.starts_with("OpenFabrics")) return false;
+    return std::any_of(facts.incident.outlines.begin(), facts.incident.outlines.end(), [&](const LogOutline& outline) {
+      return std::any_of(outline.series.begin(), outline.series.end(), [&](const FigureSeries& figure) {
+        return figure.last.file == note->source.file && figure.last.line > note->source.line;
+      });
+    });
+  });
+}
+
 // One host in the guise of several: which network its hosts have says nothing.
 Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std::vector<const Event*>& splitters) {
   Finding finding = FallbackFinding({});
@@ -316,6 +330,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding = UnseenAdaptersFinding(choice, FindToldWords(facts.incident, EventKind::told_slow) != nullptr);
   } else if (choice.mpi && !choice.socket) {
     finding = MpiFallbackFinding(choice.mpi);
+    if (IsNoteOfNoAdapter(facts, choice.mpi)) finding.severity = Severity::note;
   } else if (choice.socket) {
     // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
     // forbade to look for faster devices, nothing is known of them.

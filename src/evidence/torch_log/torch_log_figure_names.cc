@@ -68,6 +68,11 @@ constexpr WordMeaning kParts[] = {
     {"preproc*", FigureKind::data},
     {"decode", FigureKind::data, false},
     {"collate", FigureKind::data},
+    {"tokenize", FigureKind::data},
+    {"tokenizer", FigureKind::data, false},
+    {"tokenization", FigureKind::data},
+    {"tokenizing", FigureKind::data},
+    {"augment*", FigureKind::data},
     {"generator", FigureKind::data, false},
     {"wait*", FigureKind::wait},
     {"sync*", FigureKind::wait},
@@ -108,10 +113,10 @@ constexpr WordMeaning kParts[] = {
     {"train*", FigureKind::shared, false},
 };
 // A name of these words alone is that of a whole step.
-constexpr std::string_view kWholeWords[] = {"step",   "iter", "iteration", "batch",    "update", "dt",      "took",
-                                            "time",   "t",    "timing",    "ms",       "msec",   "s",       "sec",
-                                            "secs",   "us",   "seconds",   "avg",      "mean",   "median",  "cur",
-                                            "total",  "wall", "elapsed",   "duration", "it",     "current", "clock"};
+constexpr std::string_view kWholeWords[] = {"step",  "iter", "iteration", "batch",    "update", "dt",      "took",
+                                            "time",  "t",    "timing",    "ms",       "msec",   "s",       "sec",
+                                            "secs",  "us",   "seconds",   "avg",      "mean",   "median",  "cur",
+                                            "total", "wall", "elapsed",   "duration", "it",     "current", "clock"};
 
 bool IsWhole(const NameWords& words) {
   if (words.count == 1 && words.words[0] == "t") return false;  // a moment
@@ -132,31 +137,34 @@ FigureKind PartOf(const NameWords& words, bool* plain) {
 
 // Shares, rates, sizes and counts are no times; best values, limits and estimates are of no step.
 bool IsOfNoStep(const NameWords& words) {
-  return words.HasAny({"best",    "eta",       "max",    "maximum",  "lowest",   "highest", "limit",  "timeout",
-                       "every",   "interval",  "warmup", "patience", "remaining", "left",   "until",  "since",
-                       "speedup", "scale",     "lr",     "decay",    "per",      "rate",    "num",    "count",
-                       "size",    "bytes",     "mb",     "gb",       "mib",      "gib",     "memory", "mem",
-                       "util*",   "mfu",       "tflops", "flops",    "tokens",   "samples", "tps",    "wps",
-                       "fps",     "ips",       "frac",   "fraction", "ratio",    "pct",     "percent", "accum*",
-                       "std",     "var",       "p99",    "p95",      "p90",      "world",   "workers", "seed",
+  return words.HasAny({"best",    "eta",       "max",    "maximum",  "lowest",    "highest", "limit",   "timeout",
+                       "every",   "interval",  "warmup", "patience", "remaining", "left",    "until",   "since",
+                       "speedup", "scale",     "lr",     "decay",    "per",       "rate",    "num",     "count",
+                       "size",    "bytes",     "mb",     "gb",       "mib",       "gib",     "memory",  "mem",
+                       "util*",   "mfu",       "tflops", "flops",    "tokens",    "samples", "tps",     "wps",
+                       "fps",     "ips",       "frac",   "fraction", "ratio",     "pct",     "percent", "accum*",
+                       "std",     "var",       "p99",    "p95",      "p90",       "world",   "workers", "seed",
                        "coef",    "weighting", "version"});
 }
 
 bool IsParameters(const NameWords& words) {
-  if (words.HasAny({"grad*", "update", "local", "shard*", "partition", "ema", "averaged", "data*", "batch", "input*",
-                    "file", "sample*", "layer", "init*", "expert*"}))
+  if (words.HasAny({"grad*",  "update", "local",  "shard*",  "partition", "ema",     "averaged", "data*",
+                    "batch",  "input*", "file",   "sample*", "layer",     "init*",   "expert*",  "moe",
+                    "optim*", "opt",    "adam*",  "moment*", "buffer*",   "running", "stats",    "bn",
+                    "rng",    "token*", "vocab*", "table*",  "worker*"}))
     return false;
   const bool sum = words.HasAny({"checksum*", "fingerprint", "crc*", "md5", "sha1", "sha256", "digest", "hash"});
   const bool norm = words.HasAny({"norm", "l2", "l1", "sum", "mean", "abs", "signature"});
-  const bool of_model = words.HasAny({"param", "params", "parameter", "parameters", "weight", "weights", "model",
-                                      "theta", "state", "w", "replica"});
+  const bool of_model = words.HasAny(
+      {"param", "params", "parameter", "parameters", "weight", "weights", "model", "theta", "state", "w", "replica"});
   return (of_model && (sum || norm)) || words.HasAny({"checksum*", "fingerprint"});
 }
 
 bool IsRank(const NameWords& words) {
   return words.count > 0 && words.words[words.count - 1] == "rank" && words.count <= 4 &&
-         !words.HasAny({"local", "node", "group", "tp", "dp", "cp", "ep", "pp", "peer", "src", "dst", "from", "to",
-                        "for", "by", "with", "num", "tensor", "data", "pipeline", "expert", "lora", "on"});
+         !words.HasAny({"local", "node",   "group", "tp",       "dp",     "cp",   "ep", "pp",
+                        "peer",  "src",    "dst",   "from",     "to",     "for",  "by", "with",
+                        "num",   "tensor", "data",  "pipeline", "expert", "lora", "on"});
 }
 
 void ReadTime(const NameWords& words, FigureName& found) {
@@ -199,7 +207,8 @@ FigureName MeaningOf(std::string_view name) {
     return found;
   }
   if (IsParameters(words)) return found.kind = FigureKind::parameters, found;
-  if (words.HasAny({"gnorm"}) || (words.HasAny({"grad", "grads", "gradient", "gradients"}) && words.HasAny({"norm", "l2"})))
+  if (words.HasAny({"gnorm"}) ||
+      (words.HasAny({"grad", "grads", "gradient", "gradients"}) && words.HasAny({"norm", "l2"})))
     return found.kind = words.HasAny({"clip*", "max", "threshold"}) ? FigureKind::setting : FigureKind::gradient, found;
   ReadTime(words, found);
   // "step 12" is a number; with a unit behind it, it is a time after all.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_figure_names.h"
 #include "evidence/torch_log/torch_log_line.h"
 
 namespace tacet {
@@ -179,8 +180,8 @@ bool ReadPairRow(std::string_view text, const SourceRef& source, LogOutline& out
     return IsAlpha(name[0]) && std::any_of(name.begin(), name.end(), IsDigit);
   };
   if (stem.size() < 2 || pair.other.empty() || stem != StemOf(pair.other) || !numbered(pair.one)) return false;
-  while (!text.empty() && (text[0] == ' ' || text[0] == '\t' || text[0] == ':' || text[0] == '=' || text[0] == ',' ||
-                           text[0] == '|'))
+  while (!text.empty() &&
+         (text[0] == ' ' || text[0] == '\t' || text[0] == ':' || text[0] == '=' || text[0] == ',' || text[0] == '|'))
     text.remove_prefix(1);
   pair.gbs = RateIn(text);
   if (pair.gbs <= 0) {
@@ -192,12 +193,26 @@ bool ReadPairRow(std::string_view text, const SourceRef& source, LogOutline& out
   return true;
 }
 
+// "iter 5: loss 1.0036, time 17.95ms, mfu 0.31%": a model with next to nothing to compute, by design.
+bool IsBesideAShortStep(std::string_view low) {
+  constexpr double kShortStep = 0.1;  // seconds
+  std::vector<NamedNumber> numbers;
+  FindNamedNumbers(low, numbers);
+  return std::any_of(numbers.begin(), numbers.end(), [](const NamedNumber& number) {
+    const FigureName name = MeaningOf(number.name);
+    const double seconds =
+        name.kind == FigureKind::whole && !number.unit.empty() ? SecondsOf(number, name, 1, true) : -1;
+    return seconds >= 0 && seconds < kShortStep;
+  });
+}
+
 bool ReadUtilization(std::string_view low, const SourceRef& source, LogOutline& out) {
   if (!Contains(low, "mfu") && !Contains(low, "utilization")) return false;
   for (const std::string_view name :
        {"mfu", "mfu(%)", "model flops utilization", "floating point utilization", "flops utilization"}) {
     const auto found = FigureBehind(low, name);
     if (!found || out.utilizations.size() >= kMostFigures) continue;
+    if (IsBesideAShortStep(low)) return true;
     const bool percent = Trim(found->behind).starts_with("%") || name == "mfu(%)" || found->value > 1;
     out.utilizations.push_back({percent ? found->value : found->value * 100, source});
     return true;
@@ -221,7 +236,8 @@ bool ReadFigures(std::string_view text, const SourceRef& source, LogOutline& out
 void FinishFigures(LogOutline& out) {
   // Two names and a bare number may be anything; a list of them is one of measurements.
   constexpr size_t kFewestBare = 3;
-  const auto bare = std::count_if(out.pairs.begin(), out.pairs.end(), [](const PairRate& one) { return !one.unit_told; });
+  const auto bare =
+      std::count_if(out.pairs.begin(), out.pairs.end(), [](const PairRate& one) { return !one.unit_told; });
   if (bare > 0 && static_cast<size_t>(bare) < kFewestBare)
     std::erase_if(out.pairs, [](const PairRate& one) { return !one.unit_told; });
   if (out.pairs.size() < 2) out.pairs.clear();

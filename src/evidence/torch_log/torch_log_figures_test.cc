@@ -44,6 +44,8 @@ TEST(PlainFigures, UtilizationOfTheModelNotOfTheDevice) {
   EXPECT_DOUBLE_EQ(Figures("step: 3 mfu: 0.38").utilizations.at(0).percent, 38);
   EXPECT_TRUE(Figures("iter 0: loss 10.9, time 4000ms, mfu -100.00%").utilizations.empty());
   EXPECT_TRUE(Figures("GPU utilization: 3%").utilizations.empty());
+  EXPECT_FALSE(Figures("iter 5: loss 1.0036, time 4217.95ms, mfu 0.31%").utilizations.empty());
+  EXPECT_TRUE(Figures("iter 5: loss 1.0036, time 17.95ms, mfu 0.31%").utilizations.empty()) << "a small model";
 }
 
 }  // namespace

@@ -12,10 +12,12 @@
 #include "evidence/torch_log/torch_log_counting.h"
 #include "evidence/torch_log/torch_log_figures.h"
 #include "evidence/torch_log/torch_log_milestones.h"
+#include "evidence/torch_log/torch_log_own_mark.h"
 #include "evidence/torch_log/torch_log_places.h"
 #include "evidence/torch_log/torch_log_prefix.h"
 #include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_step_figures.h"
+#include "evidence/torch_log/torch_log_wait_words.h"
 
 namespace tacet {
 namespace {
@@ -292,10 +294,12 @@ struct Looks {
   FigureReader figures;
   CountingLines counting;
   PlaceReader places;
+  OwnMark mark;
   uint64_t counted_bytes = 0;  // of tables and counting lines, which nothing else reads
   size_t lines = 0, named = 0;
   size_t marked = 0;  // "20:24:30.297 rank 2: batch 10 is here"
   bool of_job = false;
+  bool attended = false;          // a rank waits for somebody: "rank 1: waiting for the debugger to attach"
   bool labels_are_ranks = false;  // the labels of srun, mpirun or torchrun count ranks
   bool tasks_are_ranks = false;   // ... those of srun, which a line of its own text may look like
 };
@@ -351,6 +355,12 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     named.rank = mark.rank;
     said = mark.rest;
   }
+  std::string_view behind_mark = Trim(prefix.text);
+  const int32_t marked = named.rank < 0 ? look.mark.Take(behind_mark) : -1;
+  if (marked >= 0) {
+    named.rank = marked;
+    said = behind_mark;
+  }
   const LauncherPrefix& launcher = prefix.launcher;
   if (named.rank < 0 && look.tasks_are_ranks && launcher.kind == LauncherPrefix::Kind::task &&
       launcher.number <= INT32_MAX)
@@ -362,7 +372,10 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     int32_t speaker = prefix.rank >= 0 ? prefix.rank : FindRankMark(line).rank;
     const bool by_label = speaker < 0 && (task || local) && launcher.number <= INT32_MAX;
     if (by_label) speaker = static_cast<int32_t>(launcher.number);
-    look.places.Read(prefix.rank >= 0 ? prefix.text : labelled, speaker, by_label && local, source);
+    if (marked >= 0)
+      look.places.Read(behind_mark, marked, false, source);
+    else
+      look.places.Read(prefix.rank >= 0 ? prefix.text : labelled, speaker, by_label && local, source);
   }
   const bool harmless = NoteHarmless(text, source, out);
   if (!harmless) out.says_done = std::string(WordsOfDone(text));
@@ -395,6 +408,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     }
   }
   if (level != 0) ++out.shaped;
+  look.attended = look.attended || (named.rank >= 0 && WaitToldIn(text) == LineWait::person);
   look.marked += named.rank < 0 && level == 0 && HasJobsWord(text) && RankOfOwnMark(text) >= 0;
   if (named.rank >= 0 && out.ranks.size() < kMostRanks) {
     ++look.named;
@@ -421,6 +435,7 @@ Looks LookAt(std::string_view bytes) {
   const LabelStyle style = FindLabelStyle(bytes);
   look.labels_are_ranks = AreLabelsRanks(bytes, style);
   look.tasks_are_ranks = style.tasks && look.labels_are_ranks;
+  look.mark = OwnMark::Find(bytes, style);
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line))
@@ -438,7 +453,7 @@ bool IsOfAJob(const Looks& look) {
   const LogOutline& outline = look.outline;
   const auto shaped = static_cast<size_t>(outline.shaped);
   constexpr size_t kFewLinesOfTraining = 5;
-  if (look.figures.lines_of_training() >= kFewLinesOfTraining) return true;
+  if (look.figures.lines_of_training() >= kFewLinesOfTraining || look.attended) return true;
   // Any program of Python may warn: only beside words of a job is it one's.
   const bool known = std::any_of(outline.harmless.begin(), outline.harmless.end(),
                                  [](const SeenWarning& seen) { return seen.what != HarmlessWarning::of_python; });
@@ -464,7 +479,11 @@ void AddOutline(std::string_view bytes, Fragment& out) {
                                     [](const FigureSeries& one) { return one.kind >= FigureSeries::Kind::reward; });
   const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved ||
                      outline.trained || outline.served || outline.stopped;
-  if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
+  // Whether its process went on behind it is told by the lines that follow.
+  const bool caught = std::any_of(out.events.begin(), out.events.end(), [](const Event& event) {
+    return event.kind == EventKind::exception && event.As<Raised>().caught_there;
+  });
+  if (!tells && !caught && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
     const uint64_t left = out.bytes.total - out.bytes.understood;

@@ -7,6 +7,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_own_lines.h"
+#include "evidence/torch_log/torch_log_wait_words.h"
 
 namespace tacet {
 namespace {
@@ -212,13 +213,22 @@ void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const So
   // Behind an error only what it always prints shows that it went on.
   if (tail.failed && !tail.shapes.contains(at.shape)) return;
   if (tail.shapes.size() < kMostShapes) tail.shapes.insert(at.shape);
-  if (!tail.lines.empty() && tail.lines.back().place == at.place) {
-    ++tail.lines.back().times;
-    tail.lines.back().source = source;
+  const LineWait wait = WaitToldIn(text);
+  // "/a/done does not exist yet, waited 12 s": the same wait, whatever it counts.
+  const bool goes_on = !tail.lines.empty() && wait != LineWait::none && tail.lines.back().wait == wait &&
+                       tail.lines.back().shape == at.shape;
+  if (!tail.lines.empty() && (goes_on || tail.lines.back().place == at.place)) {
+    OwnLine& last = tail.lines.back();
+    ++last.times;
+    last.place = at.place;
+    last.source = source;
+    if (goes_on) last.text = text.substr(0, kLongest);
     return;
   }
-  OwnLine line{rank, local, at.place, at.shape, 1, std::string(text.substr(0, kLongest)), source, {}, {}};
-  if (ContainsAny(text, {"waiting for ", "Waiting for ", "waits for ", "waiting until ", "Waiting until "}))
+  OwnLine line{rank,   local, at.place, at.shape,      1, std::string(text.substr(0, kLongest)),
+               source, {},    {},       LineWait::none};
+  line.wait = wait;
+  if (line.wait != LineWait::none)
     line.awaited = PathIn(text);
   else if (ContainsAny(text, {"wrote ", "Wrote ", "written to ", "saved to ", "Saved to ", "created ", "Created "}))
     line.written = PathIn(text);

@@ -42,6 +42,12 @@ FigureSeries::Kind KindOfReward(std::string_view name) {
   return name == "reward_std" || name == "rewards/std" ? FigureSeries::Kind::no_spread : FigureSeries::Kind::other;
 }
 
+constexpr size_t kMostKept = 6;  // values of one line
+bool IsLearningRate(std::string_view name) {
+  const std::string low = LowerCase(name);
+  return low == "lr" || low == "learning rate" || low == "learning_rate";
+}
+
 void Add(double& sum, double seconds) { sum = std::max(sum, 0.0) + seconds; }
 
 }  // namespace
@@ -51,9 +57,10 @@ struct FigureReader::Parts {
   StepShare share;
   double told = -1, told_sum = -1;  // the whole step, by the line; by a word that may mean the run as well
   double backward = -1;             // shared work
-  bool inner = false, of_evaluation = false;
-  std::string at;  // "epoch 3, step 120"
-  const NamedNumber *loss = nullptr, *sum = nullptr;
+  bool inner = false, of_evaluation = false, sums = false;  // sums: a norm or checksum of the parameters
+  std::string at;                                           // "epoch 3, step 120"
+  const NamedNumber* loss = nullptr;
+  std::vector<const NamedNumber*> kept;  // of the parameters, and settings
   std::vector<std::pair<const NamedNumber*, FigureName>> values;
 };
 
@@ -90,7 +97,8 @@ void FigureReader::ReadPlace(std::string_view text, Parts& parts) {
       epoch = "epoch " + std::string(number.word);
     } else if (number.name.empty() && number.of_total) {
       // "[1/5][200/500]"
-      if (parts.share.place >= 0 && parts.share.epoch < 0) parts.share.epoch = parts.share.place, epoch = "epoch" + step.substr(4);
+      if (parts.share.place >= 0 && parts.share.epoch < 0)
+        parts.share.epoch = parts.share.place, epoch = "epoch" + step.substr(4);
       parts.share.place = static_cast<int64_t>(number.value);
       step = "step " + std::string(number.word);
     } else {
@@ -140,9 +148,10 @@ bool FigureReader::AddShare(Parts& parts, const SourceRef& source, LogOutline& o
   const bool named = share.rank >= 0 || share.stage >= 0;
   share.whole = parts.told;
   // "total=0.40s" beside its parts is theirs; a sum of the whole run is not.
-  constexpr double kRest = 3;
-  if (share.whole < 0 && has_part && parts.told_sum >= sum && parts.told_sum < kRest * sum + 1)
-    share.whole = parts.told_sum;
+  constexpr double kRest = 3, kRounded = 0.998;
+  if (share.whole < 0 && has_part && parts.told_sum >= kRounded * sum && parts.told_sum < kRest * sum + 1)
+    share.whole = std::max(parts.told_sum, sum);
+  share.told = share.whole >= 0;
   const bool both = share.data >= 0 && (share.work >= 0 || share.shared >= 0);
   if (share.whole < 0 && (both || (named && share.data < 0 && has_part) || (named && share.wait >= 0 && has_part)))
     share.whole = sum;
@@ -175,13 +184,19 @@ void FigureReader::AddValues(Parts& parts, const SourceRef& source, LogOutline& 
     const bool whole_name = number->name == "loss" || number->name == "Loss";
     if (name.kind == FigureKind::loss && !name.held_out && !number->digest && (!parts.loss || whole_name))
       parts.loss = number;
-    if (name.kind == FigureKind::parameters && !parts.sum) parts.sum = number;
+    const bool of_setting = name.kind == FigureKind::setting && IsLearningRate(number->name);
+    if ((name.kind == FigureKind::parameters || of_setting) && parts.kept.size() < kMostKept)
+      parts.kept.push_back(number);
+    parts.sums = parts.sums || name.kind == FigureKind::parameters;
   }
-  if (out.values.size() + 2 > kMostFigures) return;
+  if (out.values.size() + 1 + parts.kept.size() > kMostFigures) return;
   const std::string at = parts.at.empty() && told_step_ >= 0 ? "step " + std::to_string(told_step_) : parts.at;
   if (at.empty()) return;
-  if (parts.loss && rank >= 0) out.values.push_back({rank, true, at, LowerCase(parts.loss->word), source});
-  if (parts.sum) out.values.push_back({rank, false, at, LowerCase(parts.sum->word), source});
+  using Kind = RankValue::Kind;
+  if (parts.loss && rank >= 0) out.values.push_back({rank, Kind::loss, at, LowerCase(parts.loss->word), source, ""});
+  for (const NamedNumber* one : parts.kept)
+    out.values.push_back({rank, IsLearningRate(one->name) ? Kind::setting : Kind::parameters, at, LowerCase(one->word),
+                          source, std::string(one->name)});
 }
 
 void FigureReader::AddSeries(Parts& parts, const SourceRef& source, LogOutline& out) {
@@ -223,8 +238,9 @@ void FigureReader::AddDecimals(const Parts& parts, bool of_table, const SourceRe
   for (const NamedNumber& number : numbers_) {
     if (number.index >= 0 || number.digest || number.name.empty() || (!number.marked && !of_table)) continue;
     if (!number.unit.empty() && number.unit != "s" && number.unit != "ms") continue;
-    if (!(number.value >= 0) || !std::isfinite(number.value) || !Contains(number.word, ".")) continue;
     const FigureName meaning = MeaningOf(number.name);
+    const bool of_time = !number.unit.empty() || meaning.has_unit;
+    if (!(number.value >= 0) || !std::isfinite(number.value) || (!of_time && !Contains(number.word, "."))) continue;
     const FigureKind kind = meaning.kind;
     if (meaning.held_out || kind == FigureKind::loss || kind == FigureKind::gradient || kind == FigureKind::setting ||
         kind == FigureKind::parameters || kind == FigureKind::epoch)
@@ -237,8 +253,10 @@ void FigureReader::AddDecimals(const Parts& parts, bool of_table, const SourceRe
     if (known == out.decimal_names.end() && out.decimal_names.size() >= kMostNames) return;
     const auto name = static_cast<uint32_t>(known - out.decimal_names.begin());
     if (known == out.decimal_names.end()) out.decimal_names.emplace_back(word);
-    found.push_back({parts.share.rank, parts.share.epoch, parts.share.place, name,
-                     number.unit == "ms" ? number.value * 1e-3 : number.value, source});
+    const double seconds = number.unit == "ms"  ? number.value * 1e-3
+                           : number.unit == "s" ? number.value
+                                                : number.value * (meaning.has_unit ? meaning.seconds : 1);
+    found.push_back({parts.share.rank, parts.share.epoch, parts.share.place, name, seconds, source});
   }
   if (found.size() < kFewest) return;
   if (parts.share.place < 0) {
@@ -256,8 +274,8 @@ bool FigureReader::ReadLists(Parts& parts, const SourceRef& source, LogOutline& 
     if (number->index < 0 || !ContainsAny(low, {"rank", "worker", "gpu", "process"})) continue;
     // The words that say so are no part of its meaning.
     std::string bare = low;
-    for (const std::string_view words : {"per rank", "by rank", "per_rank", "across ranks", "of ranks", "per worker",
-                                         "per gpu", "all ranks", "ranks"})
+    for (const std::string_view words :
+         {"per rank", "by rank", "per_rank", "across ranks", "of ranks", "per worker", "per gpu", "all ranks", "ranks"})
       if (const size_t at = bare.find(words); at != std::string::npos) bare.erase(at, words.size());
     const FigureName meaning = MeaningOf(bare);
     Parts one;
@@ -266,16 +284,21 @@ bool FigureReader::ReadLists(Parts& parts, const SourceRef& source, LogOutline& 
     one.share.place = parts.share.place;
     one.at = parts.at;
     if (meaning.kind == FigureKind::parameters && !parts.at.empty() && out.values.size() < kMostFigures) {
-      out.values.push_back({number->index, false, parts.at, LowerCase(number->word), source});
+      out.values.push_back(
+          {number->index, RankValue::Kind::parameters, parts.at, LowerCase(number->word), source, bare});
       any = true;
       continue;
     }
     const double seconds = SecondsOf(*number, meaning, usual_unit_, true);
     if (seconds < 0) continue;
-    if (meaning.kind == FigureKind::work) one.share.work = seconds;
-    else if (meaning.kind == FigureKind::data) one.share.data = seconds, one.told = parts.told;
-    else if (meaning.kind == FigureKind::shared) one.share.shared = seconds;
-    else continue;
+    if (meaning.kind == FigureKind::work)
+      one.share.work = seconds;
+    else if (meaning.kind == FigureKind::data)
+      one.share.data = seconds, one.told = parts.told;
+    else if (meaning.kind == FigureKind::shared)
+      one.share.shared = seconds;
+    else
+      continue;
     any = AddShare(one, source, out) || any;
   }
   return any;
@@ -285,8 +308,10 @@ bool FigureReader::ReadLists(Parts& parts, const SourceRef& source, LogOutline& 
 void FigureReader::ReadTitle(std::string_view text) {
   text = Trim(text);
   const bool digits = std::any_of(text.begin(), text.end(), IsDigit);
-  if (ContainsAny(text, {"(ms)", "[ms]", "in ms"})) usual_unit_ = 1e-3;
-  else if (ContainsAny(text, {"(s)", "[s]", "in seconds"})) usual_unit_ = 1;
+  if (ContainsAny(text, {"(ms)", "[ms]", "in ms"}))
+    usual_unit_ = 1e-3;
+  else if (ContainsAny(text, {"(s)", "[s]", "in seconds"}))
+    usual_unit_ = 1;
   if (digits || text.size() > 60 || !text.ends_with(':')) return;
   title_ = std::string(text.substr(0, text.size() - 1));
   if (ContainsAny(title_, {"rank", "time"})) titled_.clear();
@@ -299,22 +324,29 @@ bool FigureReader::ReadTitled(const Parts& parts, const SourceRef& source, LogOu
   const FigureName name = MeaningOf(title_);
   const double seconds = SecondsOf(number, name, usual_unit_, true);
   if (seconds < 0 || name.kind < FigureKind::work || name.kind > FigureKind::wait) return false;
-  const auto known = titled_.find(parts.share.rank);
-  StepShare* share = known == titled_.end() ? nullptr : &out.steps[known->second];
-  if (!share) {
-    if (out.steps.size() >= kMostFigures) return false;
-    titled_[parts.share.rank] = out.steps.size();
-    share = &out.steps.emplace_back();
-    share->rank = parts.share.rank;
-    share->place = PlaceOf(share->rank);
-    share->source = source;
+  const auto [known, is_new] = titled_.try_emplace(parts.share.rank);
+  TitledRows& rows = known->second;
+  if (is_new) {
+    if (out.steps.size() >= kMostFigures) return titled_.erase(known), false;
+    rows.at = out.steps.size();
+    rows.told.rank = parts.share.rank;
+    rows.told.place = PlaceOf(parts.share.rank);
+    rows.told.source = source;
+    out.steps.emplace_back();
   }
-  double& part = name.kind == FigureKind::work     ? share->work
-                 : name.kind == FigureKind::shared ? share->shared
-                 : name.kind == FigureKind::data   ? share->data
-                                                   : share->wait;
+  double& part = name.kind == FigureKind::work     ? rows.told.work
+                 : name.kind == FigureKind::shared ? rows.told.shared
+                 : name.kind == FigureKind::data   ? rows.told.data
+                                                   : rows.told.wait;
   Add(part, seconds);
-  share->whole += seconds;
+  StepShare& share = out.steps[rows.at] = rows.told;
+  // "forward-backward" holds "forward-compute" where both are told; beside waits it is the rank's own.
+  if (share.shared >= 0 && share.work >= 0 && share.shared >= share.work) share.shared = -1;
+  if (share.shared >= 0 && share.wait >= 0) {
+    Add(share.work, share.shared);
+    share.shared = -1;
+  }
+  for (const double one : {share.data, share.work, share.shared, share.wait}) share.whole += std::max(one, 0.0);
   return true;
 }
 
@@ -366,7 +398,7 @@ FigureReader::Line FigureReader::Read(std::string_view text, int32_t rank, const
   }
   AddValues(parts, source, out);
   AddSeries(parts, source, out);
-  const bool of_step = parts.sum || share.work >= 0 || share.data >= 0 || (of_table && parts.values.size() > 1);
+  const bool of_step = parts.sums || share.work >= 0 || share.data >= 0 || (of_table && parts.values.size() > 1);
   training_lines_ += parts.loss != nullptr || (of_step && !parts.at.empty());
   const bool added = AddShare(parts, source, out);
   AddDecimals(parts, of_table, source, out);

@@ -42,14 +42,18 @@ class FigureReader {
   ColumnReader columns_;
   std::vector<NamedNumber> numbers_;
   std::map<std::pair<int32_t, std::string>, size_t> series_of_;
-  std::map<int32_t, int64_t> counted_;  // lines without the number of a step, of each rank
+  std::map<int32_t, int64_t> counted_;        // lines without the number of a step, of each rank
   std::map<int32_t, int64_t> decimal_lines_;  // of those, with decimals
-  int64_t told_step_ = -1;              // by the last line that tells one
-  std::set<int32_t> told_ranks_;        // that have used it
-  double usual_unit_ = 1;               // of times whose unit a line above tells: "times across ranks (ms):"
-  std::string title_;                   // "forward-compute:", for rows that name only a rank
-  std::map<int32_t, size_t> titled_;    // the share of each rank that such rows add to
-  StepShare block_;                     // whose lines follow: "--- rank 2 step 10"
+  int64_t told_step_ = -1;                    // by the last line that tells one
+  std::set<int32_t> told_ranks_;              // that have used it
+  double usual_unit_ = 1;                     // of times whose unit a line above tells: "times across ranks (ms):"
+  std::string title_;                         // "forward-compute:", for rows that name only a rank
+  struct TitledRows {
+    size_t at = 0;   // in LogOutline::steps
+    StepShare told;  // the parts as they are told
+  };
+  std::map<int32_t, TitledRows> titled_;  // of each rank
+  StepShare block_;                       // whose lines follow: "--- rank 2 step 10"
   bool in_block_ = false, block_kept_ = false;
   size_t training_lines_ = 0;
 };

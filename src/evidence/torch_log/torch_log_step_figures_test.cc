@@ -114,8 +114,8 @@ TEST(StepFigures, WhatARankComputesAndWaits) {
   EXPECT_DOUBLE_EQ(rank.steps[0].work, 0.32);
   EXPECT_DOUBLE_EQ(rank.steps[0].wait, 0.018);
   EXPECT_DOUBLE_EQ(rank.steps[0].whole, 0.34);
-  EXPECT_DOUBLE_EQ(Lines({R"({"t": 1795017293.1, "rank": 0, "step": 1, "compute_ms": 50, "wait_ms": 10})"}).steps.at(0).whole,
-                   0.06)
+  EXPECT_DOUBLE_EQ(
+      Lines({R"({"t": 1795017293.1, "rank": 0, "step": 1, "compute_ms": 50, "wait_ms": 10})"}).steps.at(0).whole, 0.06)
       << "a moment is no time of a step";
   EXPECT_TRUE(Lines({"compute 320 ms"}).steps.empty()) << "nobody's";
   const LogOutline backward = Lines({"rank 1 step 2 fwd=0.1s bwd=0.3s", "rank 1 step 3 fwd=0.1s bwd=0.3s comm=0.2s"});
@@ -151,17 +151,42 @@ TEST(StepFigures, ATableOfRanks) {
 }
 
 TEST(StepFigures, TimesUnderATitle) {
-  const LogOutline ranks = Lines({"iteration 10/ 500 | lm loss: 2.1 |", "times across ranks (ms):", "  forward-compute:",
-                                  "     rank  0: 120.50", "     rank  1: 480.00", "  batch-generator:",
-                                  "     rank  0: 2.00", "     rank  1: 2.50"});
+  const LogOutline ranks = Lines(
+      {"iteration 10/ 500 | lm loss: 2.1 |", "times across ranks (ms):", "  forward-compute:", "     rank  0: 120.50",
+       "     rank  1: 480.00", "  batch-generator:", "     rank  0: 2.00", "     rank  1: 2.50"});
   ASSERT_EQ(ranks.steps.size(), 2u);
   EXPECT_NEAR(ranks.steps[1].work, 0.48, 1e-9);
   EXPECT_NEAR(ranks.steps[1].data, 0.0025, 1e-9);
   EXPECT_EQ(ranks.steps[1].place, 10);
 }
 
+TEST(StepFigures, RowsUnderTitlesShareOutTheStep) {
+  const LogOutline sync =
+      Lines({"times across ranks (ms):", "  forward-backward:", "     rank  0: 48.07", "     rank  1: 339.99",
+             "  grads-all-reduce:", "     rank  0: 752.04", "     rank  1: 489.05"});
+  ASSERT_EQ(sync.steps.size(), 2u);
+  EXPECT_NEAR(sync.steps[1].work, 0.33999, 1e-9) << "its own, since the waits are told apart";
+  EXPECT_NEAR(sync.steps[1].wait, 0.48905, 1e-9);
+  EXPECT_NEAR(sync.steps[0].whole, 0.80011, 1e-9);
+  const LogOutline nested =
+      Lines({"times across ranks (ms):", "  forward-backward:", "     rank  0: 980.0",
+             "  forward-compute:", "     rank  0: 300.0", "  all-grads-sync:", "     rank  0: 50.0"});
+  ASSERT_EQ(nested.steps.size(), 1u);
+  EXPECT_NEAR(nested.steps[0].work, 0.3, 1e-9) << "forward-backward holds it, and waits";
+  EXPECT_NEAR(nested.steps[0].whole, 0.35, 1e-9);
+}
+
+TEST(StepFigures, PartsWithoutAKnownNameKeepTheirUnit) {
+  const LogOutline parts = Lines({"step 2 dedup=405ms push_pull=92ms", "step 3 dedup_ms=410 push_ms=90"}, 1);
+  ASSERT_EQ(parts.decimals.size(), 4u);
+  EXPECT_NEAR(parts.decimals[0].value, 0.405, 1e-9);
+  EXPECT_NEAR(parts.decimals[2].value, 0.410, 1e-9);
+  EXPECT_TRUE(Lines({"step 2 dedup=405 push_pull=92"}, 1).decimals.empty()) << "counts, as it seems";
+}
+
 TEST(StepFigures, PartsOnLinesOfTheirOwn) {
-  const LogOutline block = Lines({"--- rank 2 step 10", "  forward : 0.520 s", "  all-reduce : 0.010 s", "loading", "  forward : 9 s"});
+  const LogOutline block =
+      Lines({"--- rank 2 step 10", "  forward : 0.520 s", "  all-reduce : 0.010 s", "loading", "  forward : 9 s"});
   ASSERT_EQ(block.steps.size(), 1u);
   EXPECT_EQ(block.steps[0].rank, 2);
   EXPECT_NEAR(block.steps[0].work, 0.52, 1e-9);
@@ -181,12 +206,13 @@ TEST(StepFigures, OtherTablesAndTimesAreNone) {
 TEST(StepFigures, ValuesOfOneRank) {
   const LogOutline sum = Lines({"scalar step=28 tag=debug/param_checksum value=159.991133"}, 2);
   ASSERT_EQ(sum.values.size(), 1u);
-  EXPECT_FALSE(sum.values[0].is_loss);
+  EXPECT_EQ(sum.values[0].kind, RankValue::Kind::parameters);
+  EXPECT_EQ(sum.values[0].name, "debug/param_checksum");
   EXPECT_EQ(sum.values[0].at, "step 28");
   EXPECT_EQ(sum.values[0].value, "159.991133");
   const LogOutline loss = Lines({"{'loss': nan, 'grad_norm': 0.3, 'epoch': 0.47}"}, 2);
   ASSERT_EQ(loss.values.size(), 1u);
-  EXPECT_TRUE(loss.values[0].is_loss);
+  EXPECT_EQ(loss.values[0].kind, RankValue::Kind::loss);
   EXPECT_EQ(loss.values[0].at, "epoch 0.47");
   EXPECT_EQ(loss.values[0].value, "nan");
   EXPECT_EQ(Lines({"step 7 params_hash 9f3a77c2ab"}, 1).values.at(0).value, "9f3a77c2ab");
@@ -196,9 +222,9 @@ TEST(StepFigures, ValuesOfOneRank) {
 }
 
 TEST(StepFigures, FiguresThatBecomeNotFinite) {
-  const LogOutline gan = Lines({" iter   temp    d_loss    g_loss", "    0   1.00    1.4536    0.7642",
-                                "    1   0.95    1.4638    0.7796", "    2   0.90       inf       nan",
-                                "    3   0.85       nan       nan"});
+  const LogOutline gan =
+      Lines({" iter   temp    d_loss    g_loss", "    0   1.00    1.4536    0.7642", "    1   0.95    1.4638    0.7796",
+             "    2   0.90       inf       nan", "    3   0.85       nan       nan"});
   ASSERT_EQ(gan.series.size(), 3u);
   const FigureSeries& loss = gan.series[1];
   EXPECT_EQ(loss.name, "d_loss");

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evidence/torch_log/torch_log_wait_words.h"
+
+#include <string>
+
+#include "base/text_scan.h"
+#include "evidence/torch_log/torch_log_line.h"
+
+namespace tacet {
+namespace {
+
+// What stands behind "waiting for" where other processes of the job are meant.
+bool AreWaitedPeers(std::string_view behind) {
+  return ContainsAny(behind.substr(0, 60),
+                     {"rank", "other", "every", "all ", "peer", "worker", "barrier", "process", "collective", "reduce",
+                      "gradient", "master", "main ", "leader", "member", "node", "group", "stage", "rendezvous"});
+}
+
+// "waited 3 s for the lock, got it", "done waiting for the cache": it is over.
+bool IsWaitOver(const std::string& low) {
+  return ContainsAny(low,
+                     {"done waiting", "finished waiting", "no longer waiting", "stopped waiting", "without waiting",
+                      "not waiting", "instead of waiting", "acquired", "got it", "gave up waiting"});
+}
+
+}  // namespace
+
+LineWait WaitToldIn(std::string_view text) {
+  const std::string low = LowerCase(text.substr(0, 400));
+  if (low.starts_with("(pdb)") || low.starts_with("ipdb>") || low.starts_with("(pdb++)")) return LineWait::person;
+  const bool may = ContainsAny(low, {"wait", "press ", " yet", "[y/n]", "(y/n)"});
+  if (!may || IsWaitOver(low)) return LineWait::none;
+  if (ContainsAny(low, {"press enter", "press any key", "press return", "[y/n]", "(y/n)"})) return LineWait::person;
+  for (const std::string_view phrase :
+       {"waiting for ", "waiting until ", "waiting on ", "waits for ", "waits until ", "wait for ", "wait until "}) {
+    const size_t at = low.find(phrase);
+    if (at == std::string::npos) continue;
+    const std::string_view behind = std::string_view(low).substr(at + phrase.size());
+    if (ContainsAny(behind,
+                    {"debugger", "attach", "user input", "your input", "keypress", "key press", "confirmation"}))
+      return LineWait::person;
+    if (!phrase.starts_with("waiting") && !phrase.starts_with("waits")) continue;  // "will wait for ..."
+    return AreWaitedPeers(behind) ? LineWait::peers : LineWait::thing;
+  }
+  return ContainsAny(low, {"not exist yet", "n't exist yet", "not there yet", "not found yet", "not available yet",
+                           "not ready yet", "not present yet", "n't there yet", "n't ready yet", "still missing"})
+             ? LineWait::thing
+             : LineWait::none;
+}
+
+}  // namespace tacet

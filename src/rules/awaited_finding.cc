@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/awaited_finding.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/message_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+constexpr int64_t kOften = 3;  // printed so often it waits for long
+
+struct Awaiting {
+  Rank rank;
+  const OwnLine* line = nullptr;
+};
+
+bool IsOutsideWait(const OwnLine& line) { return line.wait == LineWait::thing || line.wait == LineWait::person; }
+
+// Each rank's last lines. Where no record knows the job's ranks, those that lines name.
+std::map<Rank, std::vector<const OwnLine*>> LastLines(const Case& facts) {
+  std::map<Rank, std::vector<const OwnLine*>> lines;
+  const std::vector<Rank> all = facts.incident.AllRanks();
+  for (const Rank rank : all)
+    if (auto own = OwnLinesOf(facts.incident, rank); !own.empty()) lines[rank] = std::move(own);
+  if (!all.empty()) return lines;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const OwnLine& line : outline.own_lines)
+      if (line.rank >= 0 && !line.local) lines[Rank{line.rank}].push_back(&line);
+  return lines;
+}
+
+// A path that each host has for itself, by its name.
+bool IsOfOneHost(const std::string& path) {
+  for (const std::string_view begin : {"/tmp/", "/var/tmp/", "/dev/shm/", "/local", "/scratch_local", "/scratch/local",
+                                       "/mnt/local", "/nvme", "/raid", "/run/"})
+    if (path.starts_with(begin)) return true;
+  return false;
+}
+
+// Another rank says that it wrote the very path: on another host it is another file.
+const OwnLine* WriterOf(const std::map<Rank, std::vector<const OwnLine*>>& lines, const std::string& path, Rank* who) {
+  for (const auto& [rank, own] : lines)
+    for (const OwnLine* line : own)
+      if (line->wait == LineWait::none && !path.empty() && line->text.find(path) != std::string::npos)
+        return *who = rank, line;
+  return nullptr;
+}
+
+// Lines of processes that have no rank by any line: the others of the job print without a mark that is known.
+bool OthersPrint(const Case& facts, const std::map<Rank, std::vector<const OwnLine*>>& lines) {
+  constexpr int64_t kFewestLines = 4;
+  int64_t count = 0;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const OwnLine& line : outline.own_lines) count += line.rank < 0 || !lines.contains(Rank{line.rank});
+  return count >= kFewestLines;
+}
+
+// Nobody printed anything behind it, as far as the lines of one file tell.
+bool IsLastOfAll(const Case& facts, const std::vector<Awaiting>& waits) {
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const OwnLine& line : outline.own_lines)
+      for (const Awaiting& wait : waits)
+        if (!IsOutsideWait(line) && line.source.file == wait.line->source.file &&
+            line.source.line > wait.line->source.line)
+          return false;
+  return true;
+}
+
+bool DoesAnybodyWait(const Case& facts) {
+  return std::any_of(facts.incident.outlines.begin(), facts.incident.outlines.end(), [](const LogOutline& outline) {
+    return std::any_of(outline.own_lines.begin(), outline.own_lines.end(), IsOutsideWait);
+  });
+}
+
+Finding WaitFinding(const std::vector<Awaiting>& waits, std::vector<Rank> others) {
+  Finding finding;
+  finding.cause = "rank-stuck-on-host";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  for (const Awaiting& wait : waits) finding.ranks.push_back(wait.rank);
+  finding.affected_ranks = std::move(others);
+  return finding;
+}
+
+void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Finding& finding) {
+  if (waits.front().line->wait == LineWait::person) {
+    finding.fix = {
+        "Remove what stops the program there (debugpy.wait_for_client(), breakpoint(), input()), or do what "
+        "its line asks for; the other ranks wait in their next collective meanwhile.",
+        "To debug one rank of a job, raise the timeout of the process group first."};
+    return;
+  }
+  finding.fix = {
+      "See why what " + who +
+          " waits for is not there: the line names it. Who creates it, on which host, and "
+          "did that rank get so far?",
+      "A path that is local to each host (/tmp, /local, /dev/shm) has to be written on each host, by the rank "
+      "with LOCAL_RANK=0; a shared one by rank 0 alone.",
+      "Replace the wait by a barrier (dist.barrier()), or set a limit on it and raise an error with its path. "
+      "A lock file that an earlier run left is deleted by hand."};
+}
+
+std::optional<Finding> LastLineFinding(const Case& facts, const std::vector<Awaiting>& waits,
+                                       const std::map<Rank, std::vector<const OwnLine*>>& lines) {
+  const JobEnd& end = facts.analyses.end;
+  if (end.kind == JobEnding::finished || end.kind == JobEnding::crashed || end.said || !IsLastOfAll(facts, waits))
+    return std::nullopt;
+  if (waits.size() == lines.size() && !OthersPrint(facts, lines)) return std::nullopt;
+  // A wait that is told once may be over a moment later, unless somebody has to end it.
+  const OwnLine& first = *waits.front().line;
+  if (first.wait != LineWait::person && first.times < kOften) return std::nullopt;
+  Rank writer;
+  const OwnLine* written = WriterOf(lines, first.awaited, &writer);
+  // It is there by what another rank says, and nothing shows that these do not see it.
+  if (written && !IsOfOneHost(first.awaited)) return std::nullopt;
+  std::vector<Rank> others;
+  for (const auto& [rank, own] : lines)
+    if (std::none_of(waits.begin(), waits.end(), [&](const Awaiting& wait) { return wait.rank == rank; }))
+      others.push_back(rank);
+  Finding finding = WaitFinding(waits, others);
+  const bool one = waits.size() == 1;
+  finding.confidence = first.times >= kOften ? Confidence::likely : Confidence::possible;
+  const std::string who = RankWords(finding.ranks);
+  finding.headline =
+      who + (one ? " waits, by its last line" : " wait, by their last lines") + ": '" + MessageWords(first.text) + "'" +
+      (first.times >= kOften ? ", printed " + std::to_string(first.times) + " times" : "") +
+      "; nothing is printed after that, so " + (others.empty() ? "the others" : RankWords(others)) + " most likely " +
+      (others.size() == 1 ? "waits for " : "wait for ") + (one ? "it" : "them") + " in a collective";
+  finding.evidence.push_back({first.source, first.text, "the last line of " + RankWords({waits.front().rank})});
+  if (written) {
+    finding.headline += "; " + RankWords({writer}) +
+                        " printed that path, too: if it is on a disk of each host, only its "
+                        "own host has it";
+    finding.evidence.push_back({written->source, written->text, "what " + RankWords({writer}) + " printed about it"});
+  }
+  AddSteps(waits, who, finding);
+  return finding;
+}
+
+// The others gave up waiting for one rank, and what that one printed last is what it waits for itself.
+std::optional<Finding> ToldWaitFinding(const Case& facts, const std::vector<Awaiting>& waits) {
+  if (facts.analyses.told.size() != 1) return std::nullopt;
+  const ToldLaggard& told = facts.analyses.told.front();
+  const auto own =
+      std::find_if(waits.begin(), waits.end(), [&](const Awaiting& wait) { return wait.rank == told.rank; });
+  if (own == waits.end() || told.momentary) return std::nullopt;
+  Finding finding = WaitFinding({*own}, told.waiters);
+  finding.confidence = Confidence::likely;
+  const std::string who = RankWords({own->rank});
+  finding.headline = who + " waits, by its last line: '" + MessageWords(own->line->text) + "'; " +
+                     RankWords(told.waiters) + " gave up waiting for it";
+  finding.evidence.push_back({own->line->source, own->line->text, "the last line of " + who});
+  finding.evidence.push_back({told.source, "", "the others waited for " + who});
+  AddSteps({*own}, who, finding);
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> AwaitedFinding(const Case& facts) {
+  if (!DoesAnybodyWait(facts)) return std::nullopt;
+  const auto lines = LastLines(facts);
+  std::vector<Awaiting> waits;
+  for (const auto& [rank, own] : lines)
+    if (IsOutsideWait(*own.back())) waits.push_back({rank, own.back()});
+  if (waits.empty()) return std::nullopt;
+  if (auto finding = ToldWaitFinding(facts, waits)) return finding;
+  return LastLineFinding(facts, waits, lines);
+}
+
+}  // namespace tacet
