@@ -76,6 +76,7 @@ struct RankLife {
   const Event* timeout = nullptr;     // its watchdog fired
   const Event* lost_peer = nullptr;   // it saw a connection close
   const Event* left = nullptr;        // its program came to an end, whatever the end was
+  const Event* remote_error = nullptr;  // NCCL saw a connection close, by the watchdog's words
   const Event* store_lost = nullptr;  // it no longer reaches the store of rank 0
   const Event* init_error = nullptr;  // NCCL or store error while setting up
   const Event* last_event = nullptr;  // latest one with a time

@@ -52,6 +52,16 @@ class OwnOutput {
     return count;
   }
 
+  // Of each rank that prints in the file of an event that no line ascribes to anybody, the fewest behind it.
+  size_t LinesOfAllBehind(const Event& event) const {
+    size_t fewest = SIZE_MAX;
+    for (const auto& [rank, lines] : of_rank_)
+      fewest = std::min(fewest, static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [&](const OwnLine* line) {
+                          return line->source.file == event.source.file && line->source.line > event.source.line;
+                        })));
+    return of_rank_.empty() ? 0 : fewest;
+  }
+
  private:
   std::map<int32_t, std::vector<const OwnLine*>> of_rank_;
   std::map<FileId, std::vector<const OwnLine*>> of_file_;
@@ -64,9 +74,12 @@ void ForgivePrintedErrors(Incident& incident) {
   constexpr size_t kFewestLines = 3;
   const OwnOutput output(incident);
   std::erase_if(incident.events, [&](const Event& event) {
-    if (!IsCaughtThere(event) || event.speaker >= incident.processes.size() ||
-        output.LinesBeside(event, incident.processes[event.speaker]) < kFewestLines)
-      return false;
+    if (!IsCaughtThere(event)) return false;
+    const size_t lines = event.speaker < incident.processes.size()
+                             ? output.LinesBeside(event, incident.processes[event.speaker])
+                         : event.rank.known() ? 0
+                                              : output.LinesOfAllBehind(event);
+    if (lines < kFewestLines) return false;
     incident.diagnostics.push_back(
         {DiagnosticSeverity::note, "exception-survived",
          event.As<Raised>().type + " was printed where it was raised, and the process continued", event.source, ""});

@@ -8,6 +8,7 @@
 
 #include "rules/activity_words.h"
 #include "rules/message_words.h"
+#include "rules/stack_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -211,7 +212,7 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
 
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   if (!facts.analyses.sources.empty()) return std::nullopt;
-  for (const auto find : {LaggingFinding, GivenUpFinding, MissingFileFinding, TimerFinding})
+  for (const auto find : {LaggingFinding, GivenUpFinding, MissingFileFinding, TimerFinding, FindingByStacks})
     if (auto finding = find(facts)) {
       CannotTell open = StackQuestion(facts, finding->ranks);
       return OutputFinding{std::move(*finding), std::move(open)};
