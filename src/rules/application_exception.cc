@@ -70,6 +70,7 @@ static std::string PlaceWords(const Event& raised) {
 
 // Where the error has a better answer than to look at its line.
 static void TellAdvice(const Event& event, Finding& finding) {
+  finding.title = TitleOfRefusal(event);
   if (!event.As<Raised>().refusal.empty()) finding.fix = RefusalSteps(event);
   // The step itself says what to mend; where it is raised stands beside it.
   if (event.As<Raised>().refusal == "changed-in-place" && !PlaceWords(event).empty())
@@ -162,7 +163,6 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
     finding.evidence.push_back(
         CiteEvent(event, std::string(event.Means(Meaning::reported) ? "the error" : "the exception") +
                              (plain || IsRefusedStart(event) ? "" : " (rank unknown)")));
-    if (IsRefusedStart(event)) finding.title = "The job could not be started";
     if (std::string words = CommandLineWords(facts, event, {}); !words.empty()) finding.headline = std::move(words);
     TellAdvice(event, finding);
     if (finding.fix.empty() && (!PlaceWords(event).empty() || IsNativeType(event.As<Raised>().type))) {

@@ -87,6 +87,18 @@ bool IsRefusedStart(const Event& exception) {
   return refusal && refusal->not_started;
 }
 
+std::string TitleOfRefusal(const Event& exception) {
+  // Calls that the program makes at the wrong time or with the wrong values, wherever it is started.
+  constexpr std::string_view kOfCode[] = {
+      "group-not-initialised", "group-twice",      "cpu-tensor",   "mpi-before-init", "marked-twice",
+      "mpi-after-finalize",    "gradients-differ", "heap-damaged", "object-damaged",  "kernel-resources"};
+  const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
+  if (!refusal || refusal->of_program ||
+      std::find(std::begin(kOfCode), std::end(kOfCode), refusal->id) != std::end(kOfCode))
+    return "";
+  return refusal->not_started ? "The job could not be started" : "The setup or the environment of the job is at fault";
+}
+
 std::string ReportedWords(const Event& exception, const std::string& text) {
   constexpr std::string_view kOf = "an error of ";
   const std::string& type = exception.As<Raised>().type;

@@ -22,6 +22,8 @@ size_t TimesTold(std::string_view text);
 
 // A launcher or a scheduler refuses the job: no process of it has run.
 bool IsRefusedStart(const Event& exception);
+// In place of the title of the cause: what a refusal says of the setup is no failure of the program. Empty: none.
+std::string TitleOfRefusal(const Event& exception);
 
 // "sbatch: error: Batch job submission failed", "mpirun: ...": who reports it, and what. A name is not said twice.
 std::string ReportedWords(const Event& exception, const std::string& text);
