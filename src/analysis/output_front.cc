@@ -40,10 +40,15 @@ std::map<Rank, Lines> ReadLines(const Incident& incident, std::vector<OwnLine> L
   std::map<Rank, Lines> tails;
   for (const LogOutline& outline : incident.outlines) {
     std::map<Rank, Lines> own;
+    // Where several ranks mark their lines, one without a mark is nobody's: a launcher's, most often.
+    std::set<int32_t> marked;
+    for (const OwnLine& line : outline.own_lines) marked.insert(line.rank);
+    marked.erase(-1);
     for (const OwnLine& line : outline.*kept) {
+      if (line.rank < 0 && marked.size() > 1) continue;
       if (line.local && !one_node) continue;
       const Rank rank = SpeakerOf(incident, line);
-      if (rank.known() && std::binary_search(all.begin(), all.end(), rank)) own[rank].push_back(&line);
+      if (rank.known() && (all.empty() || std::binary_search(all.begin(), all.end(), rank))) own[rank].push_back(&line);
     }
     if (own.size() == 1 && outline.cut_end && cut) *cut = true;
     for (auto& [rank, lines] : own)
@@ -86,9 +91,8 @@ const OwnLine* LastShared(const Tails& tails, Rank rank) {
 bool IsShared(const Tails& tails, Rank rank, uint64_t shape) {
   const Lines& own = tails.lines.at(rank);
   return std::any_of(own.begin(), own.end(), [&](const OwnLine* line) {
-    return line->shape == shape && std::all_of(tails.places.begin(), tails.places.end(), [&](const auto& one) {
-             return one.second.contains(line->place);
-           });
+    return line->shape == shape && std::all_of(tails.places.begin(), tails.places.end(),
+                                               [&](const auto& one) { return one.second.contains(line->place); });
   });
 }
 
@@ -98,8 +102,9 @@ Lines Beyond(const Tails& tails, Rank rank) {
   const Lines& own = tails.lines.at(rank);
   Lines beyond;
   for (auto line = std::find(own.begin(), own.end(), shared); line != own.end(); ++line)
-    if (*line != shared && std::all_of(tails.lines.begin(), tails.lines.end(),
-                                       [&](const auto& one) { return HasShape(one.second, (*line)->shape); }) &&
+    if (*line != shared &&
+        std::all_of(tails.lines.begin(), tails.lines.end(),
+                    [&](const auto& one) { return HasShape(one.second, (*line)->shape); }) &&
         IsShared(tails, rank, (*line)->shape))
       beyond.push_back(*line);
   return beyond;

@@ -104,11 +104,25 @@ std::string NameOf(const Words& words, size_t at) {
 
 bool IsOfTheProcess(const std::string& name) {
   for (const std::string_view known :
-       {"host",     "hostname", "pid",        "ip",        "addr", "address", "user",   "thread", "node",
-        "nodename", "machine",  "local_rank", "localrank", "rank", "uuid",    "serial", "role",   "on",
-        "at",       "seed",     "time",       "loss",      "cpu",  "core",    "numa"})
+       {"host", "hostname", "pid",     "ip",         "addr",      "address", "user", "thread",
+        "node", "nodename", "machine", "local_rank", "localrank", "rank",    "uuid", "serial",
+        "role", "seed",     "time",    "loss",       "cpu",       "core",    "numa"})
     if (name == known) return true;
   return false;
+}
+
+// "480 sentences", "batches=30": how much data a rank has is no setting.
+bool IsOfData(const Words& words, size_t at, const std::string& name) {
+  const std::string next = at + 1 < words.size() ? SmallLetters(WithoutMarks(words[at + 1])) : "";
+  for (const std::string_view known : {"samples", "sentences", "rows", "examples", "batches", "records", "images",
+                                       "documents", "files", "lines", "items", "parts", "shards", "frames"})
+    if (next == known || name == known) return true;
+  return false;
+}
+
+// "on gpu21", "at 10.0.0.3": a place, where it is no plain number.
+bool IsPlace(const std::string& name, std::string_view value) {
+  return (name == "on" || name == "at") && !IsNumber(value);
 }
 
 bool MustAgree(const std::string& name) {
@@ -174,7 +188,9 @@ std::optional<StatedDifference> DifferenceIn(const Row& row, const std::vector<R
     if (IsTime(own_word) || IsMeasured(row.words[other], at) || IsMeasured(row.words[column.odd], at)) continue;
     const std::string name = NameOf(row.words[other], at);
     const std::string_view own = ValueIn(own_word), usual = ValueIn(other_word);
-    if (own.empty() || usual.empty() || IsOfTheProcess(name) || IsRole(ranks[column.odd], own, usual)) continue;
+    if (own.empty() || usual.empty() || IsOfTheProcess(name) || IsPlace(name, usual) ||
+        IsOfData(row.words[other], at, name) || IsRole(ranks[column.odd], own, usual))
+      continue;
     if (row.lines[column.odd]->text.size() >= 199 && at + 1 == row.words.front().size()) continue;  // cut
     if (found && found->rank != ranks[column.odd]) return StatedDifference{};                       // several are apart
     if (found) {
@@ -263,10 +279,13 @@ StatedDifference FindValue(const Lines& tails, const std::vector<Rank>& ranks) {
 }  // namespace
 
 StatedDifference FindStatedDifference(const Incident& incident) {
-  const std::vector<Rank> ranks = incident.AllRanks();
+  std::vector<Rank> ranks = incident.AllRanks();
+  const Lines first = FirstLinesOfRanks(incident), tails = LastLinesOfRanks(incident);
+  // Nothing else tells of ranks: those that print, if they are numbered from 0 on.
+  if (ranks.empty() && !first.empty() && first.rbegin()->first.value + 1 == static_cast<int32_t>(first.size()))
+    for (const auto& [rank, lines] : first) ranks.push_back(rank);
   if (ranks.size() < kFewestRanks) return {};
   StatedDifference found;
-  const Lines first = FirstLinesOfRanks(incident), tails = LastLinesOfRanks(incident);
   if (first.size() == ranks.size()) found = FindSetting(first, ranks);
   if (!found && tails.size() == ranks.size()) found = FindValue(tails, ranks);
   for (const Rank rank : ranks)

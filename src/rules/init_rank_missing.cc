@@ -195,9 +195,9 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     for (const Rank rank : init.unreachable) came.erase(rank);
     missing = RanksNotIn(facts, came);
     // They came, to another door: init-unreachable speaks of them.
-    late = CameLate(facts, *told, missing);
-    if (!late &&
-        std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return init.unreachable.contains(rank); }))
+    if (auto late_ones = LateJoiners(facts, *told, missing); !late_ones.empty())
+      missing = std::move(late_ones), late = true;
+    else if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return init.unreachable.contains(rank); }))
       return answer;
     const int64_t expected = rendezvous.expected - rendezvous.joined;
     if (expected > 0 && static_cast<int64_t>(missing.size()) != expected) {

@@ -10,16 +10,19 @@
 
 namespace tacet {
 
-bool CameLate(const Case& facts, const Event& gave_up, const std::vector<Rank>& ranks) {
-  return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
-    bool tried = false;
+std::vector<Rank> LateJoiners(const Case& facts, const Event& gave_up, const std::vector<Rank>& ranks) {
+  const auto& told = gave_up.As<Rendezvous>();
+  std::vector<Rank> late;
+  for (const Rank rank : ranks) {
+    bool tried = false, before = false;
     for (const Event& event : facts.incident.events) {
       if (event.rank != rank || !IsStoreUnreachable(event)) continue;
-      if (!CameBefore(gave_up, event)) return false;
       tried = true;
+      before |= !CameBefore(gave_up, event);
     }
-    return tried;
-  });
+    if (tried && !before) late.push_back(rank);
+  }
+  return static_cast<int64_t>(late.size()) == told.expected - told.joined ? late : std::vector<Rank>{};
 }
 
 std::optional<Finding> FindUnstartedStore(const Case& facts, const InitView& init) {

@@ -9,9 +9,9 @@
 
 namespace tacet {
 
-// These ranks tried to reach the store only when it had given up waiting for them: they came too late, and found
-// nobody.
-bool CameLate(const Case& facts, const Event& gave_up, const std::vector<Rank>& ranks);
+// Those of these ranks that tried to reach the store only when it had given up waiting: they came too late, and found
+// nobody. Empty unless they are as many as the store counted as missing.
+std::vector<Rank> LateJoiners(const Case& facts, const Event& gave_up, const std::vector<Rank>& ranks);
 
 // All ranks of which there is a file number from 1 on, and each says that the store, which rank 0 runs, does not
 // answer: rank 0 most likely was not started.

@@ -11,7 +11,7 @@
 namespace tacet {
 
 // 1 is Python's for any exception; from 126 on the shell and signals speak.
-static bool IsOfTheProgram(int64_t code) { return code >= 2 && code <= 125; }
+static bool IsCodeOfTheProgram(int64_t code) { return code >= 2 && code <= 125; }
 
 // The last line of this rank, if no other rank prints one of its kind.
 static const OwnLine* LastWordOf(const Incident& incident, Rank rank) {
@@ -29,7 +29,8 @@ static const OwnLine* LastWordOf(const Incident& incident, Rank rank) {
 bool TellOwnExit(const Case& facts, Finding& finding) {
   if (finding.cause != "rank-dead" || finding.ranks.size() != 1) return false;
   const RankLife* life = facts.analyses.life.Of(finding.ranks.front());
-  if (!life || !life->exited || life->segfault || !IsOfTheProgram(life->exited->As<ProcessEnd>().code)) return false;
+  if (!life || !life->exited || life->segfault || !IsCodeOfTheProgram(life->exited->As<ProcessEnd>().code))
+    return false;
   const OwnLine* last = LastWordOf(facts.incident, life->rank);
   if (!last) return false;
   const std::string who = RankWords(finding.ranks), line = "'" + MessageWords(last->text) + "'";

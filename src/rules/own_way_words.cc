@@ -5,26 +5,26 @@
 
 namespace tacet {
 
-static std::string Quoted(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
+static std::string QuotedLine(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
 
 std::string WayWords(const OwnWay& way) {
   switch (way.kind) {
     case OwnWay::Kind::went_on:
-      return "its process was at work on the host: it printed " + Quoted(*way.own) +
+      return "its process was at work on the host: it printed " + QuotedLine(*way.own) +
              " and went on after the others had given up and were gone";
     case OwnWay::Kind::in_barrier: return "its process was alive and in a barrier, as its last line shows";
     case OwnWay::Kind::at_work:
       return "its process was alive and printed " + std::to_string(way.lines) +
-             " lines that no other rank prints, the last one " + Quoted(*way.own);
+             " lines that no other rank prints, the last one " + QuotedLine(*way.own);
     case OwnWay::Kind::between:
-      return "its process was alive: its last line is " + Quoted(*way.own) + ", and " + Quoted(*way.next) +
+      return "its process was alive: its last line is " + QuotedLine(*way.own) + ", and " + QuotedLine(*way.next) +
              " or the like, which followed each time before, did not come";
     case OwnWay::Kind::communicates:
-      return "its process was alive and most likely waits in another operation: its last line is " + Quoted(*way.own) +
-             ", which no other rank has printed";
+      return "its process was alive and most likely waits in another operation: its last line is " +
+             QuotedLine(*way.own) + ", which no other rank has printed";
     case OwnWay::Kind::other_branch:
-      return "its process was alive and took another path: its last line is " + Quoted(*way.own) +
-             ", and it has not printed " + Quoted(*way.other) + " as all others have";
+      return "its process was alive and took another path: its last line is " + QuotedLine(*way.own) +
+             ", and it has not printed " + QuotedLine(*way.other) + " as all others have";
     default: return "";
   }
 }

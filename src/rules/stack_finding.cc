@@ -10,7 +10,7 @@
 namespace tacet {
 namespace {
 
-Finding HostFinding(const Case& facts, std::vector<Rank> ranks) {
+Finding FindingOfStacks(const Case& facts, std::vector<Rank> ranks) {
   Finding finding;
   finding.cause = "rank-stuck-on-host";
   finding.severity = Severity::critical;
@@ -65,7 +65,7 @@ std::optional<Finding> FindingByStacks(const Case& facts) {
   if (std::all_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
         return one.where == stacks.front().where && WaitsForALock(facts.incident, one);
       })) {
-    Finding finding = HostFinding(facts, all);
+    Finding finding = FindingOfStacks(facts, all);
     finding.headline = "all ranks wait for a lock in " +
                        (stacks.front().call.empty() ? stacks.front().where : stacks.front().call) +
                        "; none of them holds it, so a process that is gone may have left it behind";
@@ -83,7 +83,7 @@ std::optional<Finding> FindingByStacks(const Case& facts) {
   std::vector<Rank> others = all;
   std::erase(others, odd->rank);
   const std::string who = RankWords({odd->rank});
-  Finding finding = HostFinding(facts, {odd->rank});
+  Finding finding = FindingOfStacks(facts, {odd->rank});
   finding.affected_ranks = others;
   finding.headline = who + " is in " + (odd->call.empty() ? odd->where : odd->call + ", called from " + odd->where) +
                      ", while " + RankWords(others) + " are at one line, " + usual.where +

@@ -366,8 +366,8 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     out.local_labels = out.local_labels || launcher.kind == LauncherPrefix::Kind::local;
   }
   const std::string_view body = said.size() < text.size() ? said : prefix.rank >= 0 ? prefix.text : text;
-  const FigureReader::Line told = harmless ? FigureReader::Line::none
-                                           : look.figures.Read(body, printed_by, source, out);
+  const FigureReader::Line told =
+      harmless ? FigureReader::Line::none : look.figures.Read(body, printed_by, source, out);
   const bool of_table = told == FigureReader::Line::table;
   const bool figures = told != FigureReader::Line::none || ReadFigures(text, source, out);
   const bool counts = !figures && look.counting.Read(text);
@@ -457,7 +457,15 @@ void AddOutline(std::string_view bytes, Fragment& out) {
                                     [](const FigureSeries& one) { return one.kind >= FigureSeries::Kind::reward; });
   const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved ||
                      outline.trained || outline.served || outline.stopped;
-  if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
+  if (!tells && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) {
+    // Too few lines for anything but what a rank says of its settings.
+    const auto marked = [](const OwnLine& line) { return line.rank >= 0; };
+    if (std::none_of(outline.first_lines.begin(), outline.first_lines.end(), marked)) return;
+    LogOutline first;
+    first.first_lines = std::move(look.outline.first_lines);
+    out.outlines.push_back(std::move(first));
+    return;
+  }
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
     const uint64_t left = out.bytes.total - out.bytes.understood;

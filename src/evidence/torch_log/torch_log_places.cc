@@ -119,6 +119,7 @@ LinePlace PlaceOf(std::string_view text, int32_t rank) {
 
 int32_t RankOfOwnMark(std::string_view text) {
   text = Trim(text).substr(0, 60);
+  if (text.starts_with("* ") || text.starts_with("- ")) text = Trim(text.substr(2));  // of a list
   // The time of a line, and what separates it.
   while (!text.empty() && (IsDigit(text[0]) || text[0] == '[')) {
     const size_t digit = text[0] == '[' ? 1 : 0;
@@ -181,6 +182,12 @@ bool IsLibraryLine(std::string_view text) {
                                        "Compile with `TORCH",
                                        "Stack trace of the failed",
                                        "***",
+                                       "Root Cause (first observed",
+                                       "Failures:",
+                                       "<NO_OTHER_FAILURES>",
+                                       "exitcode  :",
+                                       "error_file:",
+                                       "traceback :",
                                        "---",
                                        "==="})
     if (text.starts_with(begin)) return true;
