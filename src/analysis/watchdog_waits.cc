@@ -5,8 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/timeout_census.h"
-
 namespace tacet {
 namespace {
 
@@ -344,7 +342,10 @@ WatchdogStranger FindWatchdogStranger(const Incident& incident) {
     if (told.last_enqueued < wait.seq) continue;  // it came late, and nothing else is known of it
     // Whoever waits in a later one itself has left it behind for sure.
     // A watchdog that tells it long after the limit found a call that ended late: whoever made it wait may have come.
-    const bool late = std::any_of(waits.begin(), waits.end(), [](const auto& one) { return IsFoundLate(*one.second); });
+    const bool late = std::any_of(waits.begin(), waits.end(), [](const auto& one) {
+      const auto& limit = one.second->template As<WatchdogTimeout>();
+      return limit.timeout_ms > 0 && limit.elapsed_ms / 3 > limit.timeout_ms / 2;
+    });
     if (late && group.waits.contains(found.rank)) continue;
     const bool passed = group.waits.contains(found.rank) && told.last_completed > wait.seq;
     const bool completed = passed || (told.last_completed >= wait.seq && EndsForAllAtOnce(wait.op));
