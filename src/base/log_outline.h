@@ -47,8 +47,8 @@ struct StepShare {
   double whole = 0;                // seconds, what is told for data included
   double data = -1;                // seconds of it; -1: not told
   SourceRef source;
-  int32_t rank = -1;  // whose step it is, where the line says so
-  double work = -1;   // seconds of it in which this rank itself computes; -1: not told
+  int32_t rank = -1;   // whose step it is, where the line says so
+  double work = -1;    // seconds of it in which this rank itself computes; -1: not told
   double shared = -1;  // seconds of its work in which it may wait for others too, where no wait is told beside it
   double wait = -1;    // seconds in which it communicates or waits for others; -1: not told
   int32_t stage = -1;  // of a pipeline, where the line says so
@@ -122,8 +122,8 @@ struct OwnLine {
   int64_t times = 1;   // in a row
   std::string text;
   SourceRef source;
-  std::string awaited;  // a path that it says it waits for
-  std::string written;  // a path that it says it wrote
+  std::string awaited;        // a path that it says it waits for
+  std::string written;        // a path that it says it wrote
   bool communicates = false;  // it says that it communicates with other ranks, or waits for them
   bool no_gpu = false;        // it says that the process sees no GPU
 };
@@ -179,7 +179,7 @@ struct LogOutline {
   bool at_exit = false;    // a line is printed while its program exits
   std::string ended_well;  // a line tells of an end with exit code 0
   SourceRef ended_source;
-  std::string says_done;  // the last line says that the work is done: "training finished"
+  std::string says_done;      // the last line says that the work is done: "training finished"
   bool local_labels = false;  // ranks of figures are those of torchrun's labels, which count within a node
   std::vector<StepShare> steps;
   std::vector<RankValue> values;

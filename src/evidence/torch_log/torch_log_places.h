@@ -22,15 +22,16 @@ LinePlace PlaceOf(std::string_view text, int32_t rank);
 int32_t RankOfOwnMark(std::string_view text);
 
 // "[ep2] capacity factor 1.5", "relay 2: version 0", "ring attention, position 3: keys go to 0": a number behind a few
-// words at the front. It is a rank where all numbers from 0 on take turns through the whole text; those of epochs follow
-// each other. Empty words: there is none.
+// words at the front. It is a rank where all numbers from 0 on take turns through the whole text; those of epochs
+// follow each other. Empty words: there is none.
 struct FrontNumber {
   std::string words;
   int32_t number = -1;
 };
 FrontNumber FindFrontNumber(std::string_view text);
 
-// Keeps the first and the last lines that the program itself prints on each rank: no line of PyTorch or NCCL, and no traceback.
+// Keeps the first and the last lines that the program itself prints on each rank: no line of PyTorch or NCCL, and no
+// traceback.
 class PlaceReader {
  public:
   // text: without the labels of launchers and loggers; rank: as they tell it, -1 where they do not.
