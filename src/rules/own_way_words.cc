@@ -18,7 +18,7 @@ std::string WayWords(const OwnWay& way) {
              " lines that no other rank prints, the last one " + QuotedLine(*way.own);
     case OwnWay::Kind::between:
       return "its process was alive: its last line is " + QuotedLine(*way.own) + ", and " + QuotedLine(*way.next) +
-             " or the like, which followed each time before, did not come";
+             " or the like, which followed each time before, is missing";
     case OwnWay::Kind::communicates:
       return "its process was alive and most likely waits in another operation: its last line is " +
              QuotedLine(*way.own) + ", which no other rank has printed";
