@@ -69,7 +69,7 @@ Finding SettingFinding(const Case& facts, Status status, Confidence confidence) 
   if (told) finding.evidence.push_back(CiteEvent(*told, "what came of it"));
   finding.explanation =
       "Ranks print the same line of settings, and one of them prints another value. Ranks that run with different "
-      "settings often issue different collectives, other sizes, or messages that nobody expects.";
+      "settings often issue different collectives, other sizes, or messages that no rank expects.";
   finding.fix = {
       "Find out where " + RankWords({stated.rank}) +
           " gets this value from: its environment, its command "
