@@ -97,7 +97,8 @@ Analyses Analyse(const Incident& incident) {
   if (std::any_of(out.told.begin(), out.told.end(), [](const ToldLaggard& told) { return told.stands; }))
     out.outcome.unfinished_calls = out.outcome.aged = true;
   out.front = FindOutputFront(incident);
-  if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks, out.front);
+  out.stated = FindStatedDifference(incident);
+  if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks, out.front, &incident);
   std::array<CallSource, 3> order = {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log};
   if (BoxesTellTheAftermath(incident, out.outcome)) std::swap(order[0], order[1]);
   for (const CallSource source : order) {

@@ -14,6 +14,7 @@
 #include "analysis/signs_of_life.h"
 #include "analysis/silence.h"
 #include "analysis/stack_reading.h"
+#include "analysis/stated_settings.h"
 #include "analysis/timing/straggler.h"
 #include "analysis/told_laggards.h"
 #include "analysis/wait_graph.h"
@@ -40,6 +41,7 @@ struct Analyses {
   std::vector<StackReading> stacks;
   std::vector<ToldLaggard> told;
   OutputFront front;           // who is elsewhere by what the program prints
+  StatedDifference stated;     // who prints another value than all others in a line of the same words
   StragglerReport stragglers;  // from traces, Inspector files, boxes and timed flight records, else pipeline timelines
   TopologyView topology;
   TopologyChecks topology_checks;  // points into the view and the Incident

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analysis/own_way.h"
+
 namespace tacet {
 namespace {
 
@@ -34,8 +36,21 @@ bool SaidNothingBefore(const SignsOfLife& life, const RankLife& one) {
 
 }  // namespace
 
+namespace {
+
+// It printed lines of its own after it had noticed that a peer was gone: until then it had not come to where the others
+// waited.
+const OwnLine* WentOnBehindALoss(const Incident& incident, const RankLife& one) {
+  if (!one.has_output || one.gloo_timeout || one.gave_up || one.exception) return nullptr;
+  for (const Event* loss : {one.store_lost, one.lost_peer})
+    if (const OwnLine* line = loss ? LineBehind(incident, one.rank, *loss) : nullptr) return line;
+  return nullptr;
+}
+
+}  // namespace
+
 std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks,
-                                          const OutputFront& front) {
+                                          const OutputFront& front, const Incident* incident) {
   const auto is_elsewhere = [&](Rank rank) {
     return std::any_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
       return one.rank == rank && one.place == StackReading::Place::host;
@@ -45,10 +60,13 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::ve
   std::vector<Rank> waiters;
   const Event* first = nullptr;
   const RankLife* silent = nullptr;
+  const OwnLine* late = nullptr;
   for (const auto& [rank, one] : life.ranks) {
     const bool apart = front && front.rank == rank;
-    if ((one.has_output || is_elsewhere(rank)) &&
-        (SaysNothingOfItsEnd(one) || (apart && SaidNothingBefore(life, one)))) {
+    const OwnLine* went_on = incident ? WentOnBehindALoss(*incident, one) : nullptr;
+    if (went_on) late = went_on;
+    if (went_on || ((one.has_output || is_elsewhere(rank)) &&
+                    (SaysNothingOfItsEnd(one) || (apart && SaidNothingBefore(life, one))))) {
       if (silent) return out;
       silent = &one;
     } else if (!one.gloo_timeout && !one.gloo_loss && !one.gave_up) {
@@ -58,8 +76,12 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::ve
     if (up) waiters.push_back(rank);
     if (up && !first) first = up;
   }
-  if (silent && first &&
-      (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank) || (front && front.rank == silent->rank)))
+  if (silent && first && late) {
+    out.push_back(
+        {silent->rank, late->source, "was still at work when the others had given up and were gone", waiters});
+    out.back().not_issued = true;
+  } else if (silent && first &&
+             (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank) || (front && front.rank == silent->rank)))
     out.push_back({silent->rank, first->source,
                    "reports nothing, while all others raised an error because a peer did not arrive", waiters});
   return out;

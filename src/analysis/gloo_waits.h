@@ -16,9 +16,9 @@ namespace tacet {
 //   RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774
 // So it is with a limit that a program sets itself. Empty unless somebody's time was up. A rank whose output visibly
 // ends before the others' is not listed, unless its stack shows it in code of its own, or the lines that it prints
-// show that it is at another place.
+// show that it is at another place, or that it went on after the others had gone (with the Incident).
 std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks = {},
-                                          const OutputFront& front = {});
+                                          const OutputFront& front = {}, const Incident* incident = nullptr);
 
 // All ranks but this one raise because gloo lost a peer, nobody because its time was up: the process is gone.
 bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank);

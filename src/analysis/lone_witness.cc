@@ -32,7 +32,8 @@ bool TimeWasUp(const Scene& scene) {
 std::string_view PlaceOfMost(const Scene& scene) {
   std::map<std::string_view, size_t> places;
   for (const auto& [rank, reading] : scene.stacks)
-    if (reading->place == StackReading::Place::host && !reading->certain) ++places[reading->where];
+    if (reading->place == StackReading::Place::host && !reading->certain && !WaitsForALock(scene.incident, *reading))
+      ++places[reading->where];
   for (const auto& [where, ranks] : places)
     if (ranks >= 2 && ranks * 2 > scene.stacks.size()) return where;
   return {};
@@ -116,7 +117,11 @@ void FindByStackAlone(const Scene& scene, StandstillView& view) {
     });
   });
   if (stale) return;
-  if (outside.empty() || outside.size() * 2 > waiting) return;
+  // However many they are: those who are in one lock together are held up there, and who communicates waits for them.
+  const bool in_a_lock = waiting > 0 && std::all_of(outside.begin(), outside.end(), [&](const StackReading* reading) {
+                           return reading->where == outside.front()->where && WaitsForALock(scene.incident, *reading);
+                         });
+  if (outside.empty() || (!in_a_lock && outside.size() * 2 > waiting)) return;
   for (const StackReading* reading : outside) {
     Standstill& still = view.ranks.emplace_back();
     still.rank = reading->rank;

@@ -30,7 +30,7 @@ bool AreLocalRanks(const std::vector<Rank>& all, const std::set<int32_t>& local)
 }
 
 // One outline may hold what another one holds, too: a console, and the files of each rank. The fuller one counts.
-std::map<Rank, Lines> ReadTails(const Incident& incident, bool* cut) {
+std::map<Rank, Lines> ReadLines(const Incident& incident, std::vector<OwnLine> LogOutline::*kept, bool* cut) {
   const std::vector<Rank> all = incident.AllRanks();
   std::set<int32_t> local;
   for (const LogOutline& outline : incident.outlines)
@@ -40,16 +40,25 @@ std::map<Rank, Lines> ReadTails(const Incident& incident, bool* cut) {
   std::map<Rank, Lines> tails;
   for (const LogOutline& outline : incident.outlines) {
     std::map<Rank, Lines> own;
-    for (const OwnLine& line : outline.own_lines) {
+    // Where several ranks mark their lines, one without a mark is nobody's: a launcher's, most often.
+    std::set<int32_t> marked;
+    for (const OwnLine& line : outline.own_lines) marked.insert(line.rank);
+    marked.erase(-1);
+    for (const OwnLine& line : outline.*kept) {
+      if (line.rank < 0 && marked.size() > 1) continue;
       if (line.local && !one_node) continue;
       const Rank rank = SpeakerOf(incident, line);
-      if (rank.known() && std::binary_search(all.begin(), all.end(), rank)) own[rank].push_back(&line);
+      if (rank.known() && (all.empty() || std::binary_search(all.begin(), all.end(), rank))) own[rank].push_back(&line);
     }
     if (own.size() == 1 && outline.cut_end && cut) *cut = true;
     for (auto& [rank, lines] : own)
       if (Lines& known = tails[rank]; known.size() < lines.size()) known = std::move(lines);
   }
   return tails;
+}
+
+std::map<Rank, Lines> ReadTails(const Incident& incident, bool* cut) {
+  return ReadLines(incident, &LogOutline::own_lines, cut);
 }
 
 std::set<uint64_t> Places(const Lines& lines) {
@@ -77,14 +86,26 @@ const OwnLine* LastShared(const Tails& tails, Rank rank) {
   return found == own.rend() ? nullptr : *found;
 }
 
+// At some time all ranks printed a line of this shape and of one place: those that count up to another number on each
+// rank ("batch 10/26", "batch 10/30") cannot be compared.
+bool IsShared(const Tails& tails, Rank rank, uint64_t shape) {
+  const Lines& own = tails.lines.at(rank);
+  return std::any_of(own.begin(), own.end(), [&](const OwnLine* line) {
+    return line->shape == shape && std::all_of(tails.places.begin(), tails.places.end(),
+                                               [&](const auto& one) { return one.second.contains(line->place); });
+  });
+}
+
 // Lines of a shape that all ranks print, behind the last line that all printed.
 Lines Beyond(const Tails& tails, Rank rank) {
   const OwnLine* shared = LastShared(tails, rank);
   const Lines& own = tails.lines.at(rank);
   Lines beyond;
   for (auto line = std::find(own.begin(), own.end(), shared); line != own.end(); ++line)
-    if (*line != shared && std::all_of(tails.lines.begin(), tails.lines.end(),
-                                       [&](const auto& one) { return HasShape(one.second, (*line)->shape); }))
+    if (*line != shared &&
+        std::all_of(tails.lines.begin(), tails.lines.end(),
+                    [&](const auto& one) { return HasShape(one.second, (*line)->shape); }) &&
+        IsShared(tails, rank, (*line)->shape))
       beyond.push_back(*line);
   return beyond;
 }
@@ -152,6 +173,16 @@ OutputFront ApartOf(const Tails& tails) {
 }
 
 }  // namespace
+
+std::map<Rank, Lines> LastLinesOfRanks(const Incident& incident) { return ReadTails(incident, nullptr); }
+
+std::map<Rank, Lines> FirstLinesOfRanks(const Incident& incident) {
+  return ReadLines(incident, &LogOutline::first_lines, nullptr);
+}
+
+std::map<Rank, Lines> BarriersOfRanks(const Incident& incident) {
+  return ReadLines(incident, &LogOutline::barriers, nullptr);
+}
 
 std::vector<const OwnLine*> OwnLinesOf(const Incident& incident, Rank rank) {
   const auto tails = ReadTails(incident, nullptr);

@@ -126,6 +126,10 @@ void TakeEvent(const Event& event, RankLife& life) {
     case EventKind::ddp_unused_parameters: Keep(life.unused_parameters, event); break;
     case EventKind::watchdog_timeout: Keep(life.timeout, event); break;
     case EventKind::connection_lost: Keep(life.lost_peer, event); break;
+    case EventKind::nccl_error:
+      if (constexpr int64_t kRemoteError = 6; event.As<NcclError>().code == kRemoteError)
+        Keep(life.remote_error, event);
+      break;
     case EventKind::store_lost: Keep(life.store_lost, event); break;
     case EventKind::program_left: Keep(life.left, event); break;
     case EventKind::dump_signal:

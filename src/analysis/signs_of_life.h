@@ -73,12 +73,13 @@ struct RankLife {
   const Event* gave_up = nullptr;       // of those: by a limit of the program's own it had waited for others too long
   const Event* aborted = nullptr;       // terminate called, SIGABRT
   const Event* unused_parameters = nullptr;
-  const Event* timeout = nullptr;     // its watchdog fired
-  const Event* lost_peer = nullptr;   // it saw a connection close
-  const Event* left = nullptr;        // its program came to an end, whatever the end was
-  const Event* store_lost = nullptr;  // it no longer reaches the store of rank 0
-  const Event* init_error = nullptr;  // NCCL or store error while setting up
-  const Event* last_event = nullptr;  // latest one with a time
+  const Event* timeout = nullptr;       // its watchdog fired
+  const Event* lost_peer = nullptr;     // it saw a connection close
+  const Event* left = nullptr;          // its program came to an end, whatever the end was
+  const Event* remote_error = nullptr;  // NCCL saw a connection close, by the watchdog's words
+  const Event* store_lost = nullptr;    // it no longer reaches the store of rank 0
+  const Event* init_error = nullptr;    // NCCL or store error while setting up
+  const Event* last_event = nullptr;    // latest one with a time
   int64_t last_wall_ns = kNoTime;
   int64_t last_step = -1;  // the highest that its output tells
   // Something of the process ran after the others had begun to wait.

@@ -43,6 +43,10 @@ struct StackReading {
 std::string_view Name(
     StackReading::Place place);  // "in communication", "waiting for the GPU", "on the host", "unknown"
 
+// By the name of its innermost function it takes a lock between processes: "file_lock (data.py:88)", "acquire
+// (filelock/_api.py:344)", "wait (torch/utils/file_baton.py:51)". In such a place nobody waits for the GPU.
+bool WaitsForALock(const Incident& incident, const StackReading& reading);
+
 // One reading for each rank that has a stack, sorted by rank. Of several dumps the latest counts, of several threads
 // the main one; but autograd's threads where the main thread only waits in backward, and a thread that communicates
 // where the main thread only waits for threads (Ray and other launchers train in a second thread).

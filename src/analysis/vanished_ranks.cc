@@ -73,7 +73,7 @@ Census Count(SignsOfLife& signs) {
       census.shaken.push_back(&life);
       census.shaken_by_close += life.lost_peer != nullptr;
     }
-    KeepEarlier(census.closing, life.lost_peer);
+    KeepEarlier(census.closing, life.lost_peer ? life.lost_peer : life.remote_error);
     KeepEarlier(census.timeout, life.timeout);
   }
   return census;
@@ -141,6 +141,11 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
     life->vanished |= life->fell_silent && others_warn && census.silent.size() == 1 && life->has_output &&
                       !life->has_cut_file && all_others([](const RankLife& other) { return other.has_output; });
     life->vanished |= life->fell_silent && census.silent.size() == 1 && IsMissedByGloo(signs, *life);
+    // All others print that they lost a peer, in the same kind of file, and none of them got less far.
+    life->vanished |= life->fell_silent && census.silent.size() == 1 && life->has_output && !life->has_cut_file &&
+                      all_others([&](const RankLife& other) {
+                        return other.has_output && other.remote_error && other.last_step <= life->last_step;
+                      });
   }
 }
 

@@ -310,28 +310,49 @@ static bool IsOneCount(const WatchdogGroup& group) {
   });
 }
 
+// The waits of all ranks but one: that one waits in nothing, or in a call far behind that of the others.
+static std::map<Rank, const Event*> WaitsOfMost(const WatchdogGroup& group, const std::vector<Rank>& all, Rank& left) {
+  std::map<Rank, const Event*> waits(group.waits.begin(), group.waits.end());
+  for (const Rank rank : all)
+    if (!waits.contains(rank)) left = rank;
+  if (waits.size() != all.size() || waits.size() < 3) return waits;
+  const auto furthest = std::max_element(waits.begin(), waits.end(),
+                                         [](const auto& a, const auto& b) { return a.second->seq < b.second->seq; });
+  left = furthest->first;
+  waits.erase(furthest);
+  return waits;
+}
+
 WatchdogStranger FindWatchdogStranger(const Incident& incident) {
   constexpr size_t kFewestAlike = 2;
   for (const WatchdogGroup& group : ReadWatchdogGroups(incident)) {
     const std::vector<Rank> all = incident.AllRanks();
-    if (!group.whole_job || group.waits.size() < kFewestAlike || group.waits.size() + 1 != all.size()) continue;
-    const Event& wait = *group.waits.begin()->second;
-    const bool alike = std::all_of(group.waits.begin(), group.waits.end(), [&](const auto& one) {
+    if (!group.whole_job) continue;
+    WatchdogStranger found;
+    const std::map<Rank, const Event*> waits = WaitsOfMost(group, all, found.rank);
+    if (waits.size() < kFewestAlike || waits.size() + 1 != all.size()) continue;
+    const Event& wait = *waits.begin()->second;
+    const bool alike = std::all_of(waits.begin(), waits.end(), [&](const auto& one) {
       return one.second->seq == wait.seq && one.second->op == wait.op &&
              (!HasEvenSizes(wait.op) || ElementsOf(*one.second) == ElementsOf(wait));
     });
-    WatchdogStranger found;
-    for (const Rank rank : all)
-      if (!group.waits.contains(rank)) found.rank = rank;
     const auto counters = group.at_signal.find(found.rank);
     if (!alike || counters == group.at_signal.end() || !IsOneCount(group)) continue;
     const auto& told = counters->second->As<WorkCounters>();
     if (told.last_enqueued < wait.seq) continue;  // it came late, and nothing else is known of it
-    const bool completed = told.last_completed >= wait.seq && EndsForAllAtOnce(wait.op);
+    // Whoever waits in a later one itself has left it behind for sure.
+    // A watchdog that tells it long after the limit found a call that ended late: whoever made it wait may have come.
+    const bool late = std::any_of(waits.begin(), waits.end(), [](const auto& one) {
+      const auto& limit = one.second->template As<WatchdogTimeout>();
+      return limit.timeout_ms > 0 && limit.elapsed_ms / 3 > limit.timeout_ms / 2;
+    });
+    if (late && group.waits.contains(found.rank)) continue;
+    const bool passed = group.waits.contains(found.rank) && told.last_completed > wait.seq;
+    const bool completed = passed || (told.last_completed >= wait.seq && EndsForAllAtOnce(wait.op));
     found.misfit = FindMisfit(incident);
     if (!completed && !found.misfit) continue;
     if (completed) found.misfit = nullptr;
-    for (const auto& [rank, one] : group.waits) found.others.push_back(rank);
+    for (const auto& [rank, one] : waits) found.others.push_back(rank);
     found.wait = &wait;
     found.counters = counters->second;
     return found;

@@ -136,6 +136,8 @@ struct OwnLine {
   std::string awaited;  // a path that it says it waits for
   std::string written;  // a path that it says it wrote
   LineWait wait = LineWait::none;
+  bool communicates = false;  // it says that it communicates with other ranks, or waits for them
+  bool no_gpu = false;        // it says that the process sees no GPU
 };
 
 // A line that tells how far the job came: "checkpoint-486" of "Saving model checkpoint to /out/checkpoint-486".
@@ -174,6 +176,9 @@ struct LogOutline {
   std::vector<LineOfRank> joining;        // by which processes say as which rank they join; in the order of lines
   std::vector<LineOfRank> at_work;        // the last line of a rank by which it is further than by one before; sorted
   std::vector<OwnLine> own_lines;         // the last ones of each rank, in the order of lines
+  std::vector<OwnLine> first_lines;       // the first ones of each rank, of a kind that it prints only once
+  std::vector<OwnLine> barriers;          // PyTorch's warning with which a rank calls barrier()
+  std::vector<OwnLine> outsiders;         // ... with which a call is left out: the rank is no member of the group
   bool cut_end = false;                   // the text ends within a line: what follows it was not written out
   Milestone saved;                        // the last checkpoint that was saved
   Milestone trained;                      // training is done; what follows is its end

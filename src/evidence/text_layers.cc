@@ -106,7 +106,8 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
       cite(*place);
     for (LineOfRank& one : outline.last_of_ranks) cite(one.source);
     for (LineOfRank& one : outline.at_work) cite(one.source);
-    for (OwnLine& one : outline.own_lines) cite(one.source);
+    for (auto* lines : {&outline.own_lines, &outline.first_lines, &outline.barriers, &outline.outsiders})
+      for (OwnLine& one : *lines) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);
     for (StepShare& one : outline.steps) cite(one.source);
     for (RankValue& one : outline.values) cite(one.source);

@@ -160,7 +160,8 @@ class JobBuilder {
       for (LineOfRank& one : outline.last_of_ranks) one.source.file = file;
       for (LineOfRank& one : outline.joining) one.source.file = file;
       for (LineOfRank& one : outline.at_work) one.source.file = file;
-      for (OwnLine& one : outline.own_lines) one.source.file = file;
+      for (auto* lines : {&outline.own_lines, &outline.first_lines, &outline.barriers, &outline.outsiders})
+        for (OwnLine& one : *lines) one.source.file = file;
       for (SeenWarning& one : outline.harmless) one.source.file = file;
       for (StepShare& one : outline.steps) one.source.file = file;
       for (RankValue& one : outline.values) one.source.file = file;

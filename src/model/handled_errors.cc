@@ -52,6 +52,16 @@ class OwnOutput {
     return count;
   }
 
+  // Of each rank that prints in the file of an event that no line ascribes to anybody, the fewest behind it.
+  size_t LinesOfAllBehind(const Event& event) const {
+    size_t fewest = SIZE_MAX;
+    for (const auto& [rank, lines] : of_rank_)
+      fewest = std::min(fewest, static_cast<size_t>(std::count_if(lines.begin(), lines.end(), [&](const OwnLine* line) {
+                          return line->source.file == event.source.file && line->source.line > event.source.line;
+                        })));
+    return of_rank_.empty() ? 0 : fewest;
+  }
+
  private:
   std::map<int32_t, std::vector<const OwnLine*>> of_rank_;
   std::map<FileId, std::vector<const OwnLine*>> of_file_;
@@ -69,8 +79,11 @@ void ForgivePrintedErrors(Incident& incident) {
         output.LinesBeside(event, incident.processes[event.speaker]) >= kFewestLines)
       caught.push_back(event.As<Raised>());
   std::erase_if(incident.events, [&](const Event& event) {
+    if (!IsCaughtThere(event)) return false;
     // What one process catches there, another one with the same program does, too.
-    if (!IsCaughtThere(event) || std::none_of(caught.begin(), caught.end(), [&](const Raised& one) {
+    const bool by_all = event.speaker >= incident.processes.size() && !event.rank.known() &&
+                        output.LinesOfAllBehind(event) >= kFewestLines;
+    if (!by_all && std::none_of(caught.begin(), caught.end(), [&](const Raised& one) {
           return one.type == event.As<Raised>().type && one.place == event.As<Raised>().place;
         }))
       return false;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
 #include "analysis/left_replay.h"
+#include "analysis/timeout_census.h"
 #include "rules/hang_finding.h"
 #include "rules/order_finding.h"
 #include "rules/output_finding.h"
@@ -27,6 +31,55 @@ static void JudgeReplays(const Case& facts, RuleAnswer& answer) {
   }
 }
 
+// PyTorch leaves a call out on a rank that is no member of the group, and warns. That is harmless where a program calls
+// for all groups on all ranks; where members then wait for the same kind of call, these ranks most likely took the
+// wrong group.
+static void JudgeOutsiders(const Case& facts, RuleAnswer& answer) {
+  if (!facts.analyses.sources.empty()) return;
+  const TimeoutCensus census = CountTimeouts(facts.incident);
+  std::vector<Rank> ranks, waiters;
+  const OwnLine* first = nullptr;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const OwnLine& line : outline.outsiders) {
+      if (std::find(ranks.begin(), ranks.end(), Rank{line.rank}) == ranks.end()) ranks.push_back(Rank{line.rank});
+      if (!first) first = &line;
+    }
+  // They wait in another group than all others do.
+  if (ranks.empty() || census.calls.size() < 2) return;
+  for (const TimedOutCall& call : census.calls) {
+    const bool theirs = std::any_of(call.ranks.begin(), call.ranks.end(), [&](Rank rank) {
+      return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    });
+    const bool only = std::all_of(call.ranks.begin(), call.ranks.end(), [&](Rank rank) {
+      return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+    });
+    if (theirs != only) return;
+    if (!theirs) waiters.insert(waiters.end(), call.ranks.begin(), call.ranks.end());
+  }
+  if (waiters.empty()) return;
+  std::sort(ranks.begin(), ranks.end());
+  std::sort(waiters.begin(), waiters.end());
+  Finding finding;
+  finding.cause = "collective-skipped";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.ranks = ranks;
+  finding.affected_ranks = waiters;
+  finding.headline = RankWords(ranks) + " called a collective on a group of which " +
+                     (ranks.size() == 1 ? "it is not a member" : "they are not members") +
+                     ", so that PyTorch skipped it with a warning; " + RankWords(waiters) +
+                     (waiters.size() == 1 ? " waits" : " wait") + " in such a call until the timeout";
+  finding.evidence.push_back({first->source, first->text, "the call was skipped on this rank"});
+  for (const TimedOutCall& call : census.calls)
+    if (finding.evidence.size() < 4 && call.first)
+      finding.evidence.push_back(CiteEvent(*call.first, RankWords(call.ranks) + " waited here"));
+  finding.fix = {"Look at how " + RankWords(ranks) + (ranks.size() == 1 ? " chooses" : " choose") +
+                 " the group of that call: the index of the group is most likely computed in another way than when "
+                 "the groups were made (rank % n instead of rank // n)."};
+  answer.findings.push_back(std::move(finding));
+}
+
 static RuleAnswer JudgeSkipped(const Case& facts) {
   RuleAnswer answer;
   if (auto finding =
@@ -38,6 +91,7 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
   if (answer.findings.empty()) JudgeWatchdogSkip(facts, "collective-skipped", answer);
   if (answer.findings.empty())
     if (auto passed = PassedByOutput(facts)) answer.findings.push_back(std::move(*passed));
+  if (answer.findings.empty()) JudgeOutsiders(facts, answer);
   return answer;
 }
 

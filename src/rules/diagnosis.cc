@@ -15,10 +15,12 @@
 #include "model/event_witness.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/open_verdict.h"
+#include "rules/own_exit.h"
 #include "rules/peer_access.h"
 #include "rules/precedence.h"
 #include "rules/site_finding.h"
 #include "rules/site_steps.h"
+#include "rules/stated_settings.h"
 #include "rules/suspects.h"
 #include "rules/told_trouble.h"
 #include "rules/words.h"
@@ -159,8 +161,16 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   if (auto falls = FindFallingBenchmark(incident)) diagnosis.findings.push_back(std::move(*falls));
   LineEvents by_line;
   for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
+  for (Finding& finding : diagnosis.findings)
+    if (TellOwnExit(facts, finding)) FillTexts(*FindRule(finding.cause), incident, finding);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);
   OrderByPrecedence(diagnosis.findings);
+  if (auto stated = TellStatedDifference(facts, diagnosis.findings)) {
+    FillTexts(*FindRule(stated->cause), incident, *stated);
+    FillSubjects(incident, by_line, *stated);
+    diagnosis.findings.push_back(std::move(*stated));
+    OrderByPrecedence(diagnosis.findings);
+  }
   std::set<std::string, std::less<>> repeated;
   for (size_t i = diagnosis.findings.size(); i-- > 1;) {
     if (!RepeatsVerdict(diagnosis.findings[0], diagnosis.findings[i], by_line)) continue;

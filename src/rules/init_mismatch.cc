@@ -10,6 +10,7 @@
 #include "model/nccl_warning_ranks.h"
 #include "model/nccl_warnings.h"
 #include "rules/init_finding.h"
+#include "rules/late_joiner.h"
 #include "rules/odd_holders.h"
 #include "rules/words.h"
 
@@ -323,6 +324,7 @@ static RuleAnswer JudgeInitMismatch(const Case& facts) {
   if (answer.findings.empty()) JudgeCrowd(facts, answer);
   if (answer.findings.empty()) JudgeMissingGpus(facts, answer);
   if (answer.findings.empty()) JudgeNumbering(facts, answer);
+  if (auto alone = FindLoneGroup(facts); alone && answer.findings.empty()) answer.findings.push_back(std::move(*alone));
   return answer;
 }
 

@@ -10,6 +10,7 @@
 #include "model/site_messages.h"
 #include "rules/busy_creator.h"
 #include "rules/init_finding.h"
+#include "rules/late_joiner.h"
 #include "rules/library_words.h"
 #include "rules/setup_stack.h"
 #include "rules/words.h"
@@ -177,6 +178,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     if (FindWarning(facts, id)) return answer;
 
   std::vector<Rank> missing;
+  bool late = false;
   size_t absent = 0;  // ranks of which no line of the setup is here
   const Event* told = init.incomplete;
   // More came than were expected: the count is of another run, or ranks disagree; see init-mismatch.
@@ -199,7 +201,9 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     for (const Rank rank : init.unreachable) came.erase(rank);
     missing = RanksNotIn(facts, came);
     // They came, to another door: init-unreachable speaks of them.
-    if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return init.unreachable.contains(rank); }))
+    if (auto late_ones = LateJoiners(facts, *told, missing); !late_ones.empty())
+      missing = std::move(late_ones), late = true;
+    else if (std::any_of(missing.begin(), missing.end(), [&](Rank rank) { return init.unreachable.contains(rank); }))
       return answer;
     const int64_t expected = rendezvous.expected - rendezvous.joined;
     if (expected > 0 && static_cast<int64_t>(missing.size()) != expected) {
@@ -286,6 +290,7 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
         RankWords(missing) + " did not write the key '" + rendezvous.key + "' to the store" +
         (finding.affected_ranks.empty() ? "" : "; " + RankWords(finding.affected_ranks) + " waited for it");
   if (creator) TellMissingCreator(facts, *creator, finding);
+  if (late) finding.headline += "; " + RankWords(missing) + " tried to join only after that";
   if (!rendezvous.target.empty() && missing.empty())
     finding.headline = rendezvous.target + " did not answer in time during " + setup;
   if (rendezvous.joined >= 0 && rendezvous.expected > 0)
@@ -375,6 +380,8 @@ static RuleAnswer JudgeMissing(const Case& facts) {
       answer.findings[0].confidence == Confidence::possible && DaemonCannotConnect(facts.incident))
     answer.findings.clear();
   if (answer.findings.empty()) JudgeFewJoined(facts, answer);
+  if (auto store = FindUnstartedStore(facts, ReadInit(facts)); store && answer.findings.empty())
+    answer.findings.push_back(std::move(*store));
   if (auto waits = FindWaitInSetup(facts); waits && answer.findings.empty())
     answer.findings.push_back(std::move(*waits));
   return answer;

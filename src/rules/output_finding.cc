@@ -9,6 +9,7 @@
 #include "rules/activity_words.h"
 #include "rules/awaited_finding.h"
 #include "rules/message_words.h"
+#include "rules/stack_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -220,7 +221,8 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
 
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   if (!facts.analyses.sources.empty()) return std::nullopt;
-  for (const auto find : {LaggingFinding, GivenUpFinding, MissingFileFinding, AwaitedFinding, TimerFinding})
+  for (const auto find :
+       {LaggingFinding, GivenUpFinding, MissingFileFinding, AwaitedFinding, TimerFinding, FindingByStacks})
     if (auto finding = find(facts)) {
       CannotTell open = StackQuestion(facts, finding->ranks);
       return OutputFinding{std::move(*finding), std::move(open)};

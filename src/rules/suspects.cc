@@ -12,6 +12,7 @@
 #include "rules/kernel_reason.h"
 #include "rules/open_finding.h"
 #include "rules/output_finding.h"
+#include "rules/own_way_words.h"
 #include "rules/silence_words.h"
 #include "rules/timeout_words.h"
 #include "rules/words.h"
@@ -189,6 +190,15 @@ static bool TellsItself(const Case& facts) {
   });
 }
 
+// A barrier is an all_reduce of one element: who is in one may be in the very call that the others wait in.
+static OwnWay OwnWayOf(const Case& facts, const RankLife& suspect) {
+  OwnWay way = FindOwnWay(facts.incident, suspect);
+  if (way.kind != OwnWay::Kind::in_barrier) return way;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::watchdog_timeout && IsLikeABarrier(event)) return {};
+  return way;
+}
+
 bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (!facts.analyses.outcome.may_hang()) return false;
   Finding finding;
@@ -245,8 +255,8 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
                  "Capture what is missing (below) and run the diagnosis again."};
   // It wrote a line after the others had begun to wait: its process was alive.
   const RankLife* suspect = finding.ranks.size() == 1 ? facts.analyses.life.Of(finding.ranks.front()) : nullptr;
-  const bool alive =
-      suspect && (suspect->asked_to_dump || (suspect->exited && !IsFirstHandEnd(*suspect->exited)));  // ended later on
+  const bool alive = suspect && (suspect->asked_to_dump || suspect->store_lost ||
+                                 (suspect->exited && !IsFirstHandEnd(*suspect->exited)));  // ended later on
   const StackReading* own = suspect ? facts.analyses.StackOf(suspect->rank) : nullptr;
   const bool communicates = own && own->place != StackReading::Place::host;
   if (alive && !silence && !communicates && TellsItself(facts)) {
@@ -256,22 +266,29 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
     const OutputFront& front = facts.analyses.front;
     const bool shown = front && front.rank == suspect->rank && !suspect->late_exception;
     const bool ahead = shown && front.kind == OutputFront::Kind::leads;
+    const OwnWay way = suspect->late_exception || ahead ? OwnWay{} : OwnWayOf(facts, *suspect);
     if (suspect->late_exception) finding.cause = "rank-stuck-on-host";
     if (ahead) finding.cause = "collective-skipped";
+    if (way)
+      finding.cause = way.kind == OwnWay::Kind::other_branch ? "collective-skipped"
+                      : way.elsewhere()                      ? "collective-mismatch-operation"
+                                                             : "rank-stuck-on-host";
     const std::string unknown = "; the cause is unknown";
     std::string told = where.empty()                                     ? ""
                        : facts.standstill.operation || finding.operation ? ", which it has not issued"
                                                                          : ", which it has not reached";
     told += suspect->late_exception ? "; " + TellLateException(*suspect->late_exception, who, finding)
             : ahead                 ? "; its process was alive and further in its program: " + OutputWords(front)
-                    : "; its process was alive, so its own code is stuck or slow, or has taken another path" +
-                          (shown ? ": " + OutputWords(front) : std::string());
+            : way                   ? "; " + WayWords(way)
+                  : "; its process was alive, so its own code is stuck or slow, or has taken another path" +
+                        (shown ? ": " + OutputWords(front) : std::string());
+    if (way) CiteWay(way, who, finding);
     if (ahead && front.other)
       finding.evidence.push_back({front.other->source, front.other->text, "how far the others got"});
     if (const size_t at = finding.headline.find(unknown); at != std::string::npos)
       finding.headline.replace(at, unknown.size(), told);
   }
-  const bool late = suspect && suspect->late_exception && !finding.cause.empty();
+  const bool late = suspect && !finding.cause.empty();
   if (alive && !late)
     finding.fix.front() =
         "Look at " + who +

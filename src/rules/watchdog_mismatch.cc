@@ -67,7 +67,19 @@ Finding WatchdogFinding(const WatchdogDifference& difference, std::string_view c
   return finding;
 }
 
+// No record tells of the calls of these ranks: the watchdogs' words are all there is of them.
+bool SpeaksAlone(const Case& facts, const std::vector<Rank>& ranks) {
+  return std::none_of(facts.incident.streams.begin(), facts.incident.streams.end(), [&](const CallStream& stream) {
+    return !stream.stub && std::find(ranks.begin(), ranks.end(), stream.rank) != ranks.end();
+  });
+}
+
 bool SpeaksAlone(const Case& facts) { return facts.analyses.sources.empty(); }
+
+// Records of all ranks but those that are apart leave the difference to the watchdogs' words.
+bool SpeaksAlone(const Case& facts, const WatchdogDifference& difference) {
+  return SpeaksAlone(facts) || (!difference.tied && SpeaksAlone(facts, difference.odd_ranks));
+}
 
 bool AreTwoCalls(const WatchdogDifference& difference) { return AreDifferentCalls(*difference.odd, *difference.usual); }
 
@@ -95,7 +107,7 @@ bool BreakTie(const Case& facts, WatchdogDifference& difference) {
 // What the odd one issued is not told, only that it was not what the others wait in.
 void JudgeStranger(const Case& facts, std::string_view cause, RuleAnswer& answer) {
   const WatchdogStranger stranger = FindWatchdogStranger(facts.incident);
-  if (!stranger) return;
+  if (!stranger || (!SpeaksAlone(facts) && !SpeaksAlone(facts, {stranger.rank}))) return;
   const std::string who = RankWords({stranger.rank}), number = "#" + std::to_string(stranger.wait->seq);
   Finding finding;
   finding.cause = cause;
@@ -137,10 +149,10 @@ void JudgeStranger(const Case& facts, std::string_view cause, RuleAnswer& answer
 }  // namespace
 
 void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
-  if (!SpeaksAlone(facts) || (aspect != CallAspect::size && aspect != CallAspect::operation)) return;
+  if (aspect != CallAspect::size && aspect != CallAspect::operation) return;
   const bool size = aspect == CallAspect::size;
   for (WatchdogDifference& difference : FindWatchdogDifferences(facts.incident)) {
-    if (difference.size != size) continue;
+    if (difference.size != size || !SpeaksAlone(facts, difference)) continue;
     const bool by_output = BreakTie(facts, difference);
     const CallerSide odd = OddSide(difference), usual = UsualSide(difference);
     ThreadStep step = SecondThreadStep(facts, odd, usual);

@@ -483,7 +483,15 @@ void AddOutline(std::string_view bytes, Fragment& out) {
   const bool caught = std::any_of(out.events.begin(), out.events.end(), [](const Event& event) {
     return event.kind == EventKind::exception && event.As<Raised>().caught_there;
   });
-  if (!tells && !caught && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) return;
+  if (!tells && !caught && outline.ranks.empty() && outline.stated_world == -1 && !IsOfAJob(look)) {
+    // Too few lines for anything but what a rank says of its settings.
+    const auto marked = [](const OwnLine& line) { return line.rank >= 0; };
+    if (std::none_of(outline.first_lines.begin(), outline.first_lines.end(), marked)) return;
+    LogOutline first;
+    first.first_lines = std::move(look.outline.first_lines);
+    out.outlines.push_back(std::move(first));
+    return;
+  }
   if (out.bytes.understood == 0) {
     out.bytes.understood = std::min(look.outline.bytes, out.bytes.total);
     const uint64_t left = out.bytes.total - out.bytes.understood;

@@ -121,6 +121,7 @@ LinePlace PlaceOf(std::string_view text, int32_t rank) {
 
 int32_t RankOfOwnMark(std::string_view text) {
   text = Trim(text).substr(0, 60);
+  if (text.starts_with("* ") || text.starts_with("- ")) text = Trim(text.substr(2));  // of a list
   // The time of a line, and what separates it.
   while (!text.empty() && (IsDigit(text[0]) || text[0] == '[')) {
     const size_t digit = text[0] == '[' ? 1 : 0;
@@ -183,19 +184,143 @@ bool IsLibraryLine(std::string_view text) {
                                        "Compile with `TORCH",
                                        "Stack trace of the failed",
                                        "***",
+                                       "Root Cause (first observed",
+                                       "Failures:",
+                                       "<NO_OTHER_FAILURES>",
+                                       "exitcode  :",
+                                       "error_file:",
+                                       "traceback :",
                                        "---",
                                        "==="})
     if (text.starts_with(begin)) return true;
   return ContainsAny(text, {"Warning: ", "ProcessGroup", "torch/distributed/", "NCCL INFO", "NCCL WARN"});
 }
 
+FrontNumber FindFrontNumber(std::string_view text) {
+  constexpr size_t kLongestFront = 32;
+  text = Trim(text);
+  size_t at = 0;
+  bool letters = false;
+  while (at < text.size() && at < kLongestFront && !IsDigit(text[at])) {
+    const char c = text[at++];
+    letters |= IsPlaceLetter(c);
+    if (!IsPlaceLetter(c) && std::string_view(" ,[(<*#=:-").find(c) == std::string_view::npos) return {};
+  }
+  if (!letters || at == text.size() || !IsDigit(text[at])) return {};
+  FrontNumber out{std::string(text.substr(0, at)), -1};
+  std::string_view rest = text.substr(at);
+  if (!TakeNumber(rest, &out.number) || out.number > 4096 || rest.empty()) return {};
+  const bool closed = std::string_view("]:|>),").find(rest[0]) != std::string_view::npos || rest.starts_with(" |") ||
+                      rest.starts_with(" of ");
+  return closed ? out : FrontNumber{};
+}
+
+namespace {
+
+// The text says that its process communicates with other ranks, or waits for them.
+bool TellsOfCommunication(std::string_view text) {
+  const std::string small = LowerCase(text);
+  return ContainsAny(small, {"barrier",
+                             "all_reduce",
+                             "allreduce",
+                             "all-reduce",
+                             "all_gather",
+                             "allgather",
+                             "all-gather",
+                             "reduce_scatter",
+                             "broadcast",
+                             "all_to_all",
+                             "gathering",
+                             "scattering",
+                             "synchronizing",
+                             "synchronising",
+                             "syncing",
+                             "aligning the ranks",
+                             "averaging",
+                             "collecting the ",
+                             "collecting from",
+                             "exchanging",
+                             "waiting for all",
+                             "waiting for the other",
+                             "waiting for rank",
+                             "waiting for other",
+                             "waiting for peer",
+                             "waiting for everyone",
+                             "wait for all ranks",
+                             "wait for the other"});
+}
+
+// "torch sees 0 GPU(s), device = cpu", "visible devices: 0", "CUDA available: False"
+bool TellsOfNoGpu(std::string_view text) {
+  const std::string small = LowerCase(text);
+  for (const std::string_view words : {"sees 0 gpu", "found 0 gpu", "0 gpus visible", "0 visible gpu", "0 cuda devices",
+                                       "no gpu", "no cuda", "without a gpu"})
+    if (Contains(small, words)) return true;
+  for (const std::string_view name : {"is_available", "available", "device_count", "num_gpus", "n_gpu", "gpu_count",
+                                      "gpus", "visible devices", "device count"}) {
+    const size_t at = small.find(name);
+    if (at == std::string::npos || !ContainsAny(small, {"gpu", "cuda", "device"})) continue;
+    std::string_view rest = std::string_view(small).substr(at + name.size());
+    while (!rest.empty() && std::string_view("()=: ").find(rest[0]) != std::string_view::npos) rest.remove_prefix(1);
+    if (rest.starts_with("false")) return true;
+    if (rest.starts_with('0') && (rest.size() == 1 || (!IsDigit(rest[1]) && rest[1] != '.' && rest[1] != ',')))
+      return name != "gpus" && name != "available";
+  }
+  return false;
+}
+
+OwnLine LineOf(std::string_view text, int32_t rank, bool local, const LinePlace& at, const SourceRef& source) {
+  OwnLine line;
+  line.rank = rank;
+  line.local = local;
+  line.place = at.place;
+  line.shape = at.shape;
+  line.text = text.substr(0, kLongest);
+  line.source = source;
+  line.wait = WaitToldIn(text);
+  if (line.wait != LineWait::none)
+    line.awaited = PathIn(text);
+  else if (ContainsAny(text, {"wrote ", "Wrote ", "written to ", "saved to ", "Saved to ", "created ", "Created "}))
+    line.written = PathIn(text);
+  line.communicates = TellsOfCommunication(text);
+  line.no_gpu = TellsOfNoGpu(text);
+  return line;
+}
+
+}  // namespace
+
 void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const SourceRef& source) {
   if (const size_t drawn = text.rfind('\r'); drawn != std::string_view::npos && drawn + 1 < text.size())
     text = text.substr(drawn + 1);
   if (Trim(text).empty()) return;
   if (rank < 0) rank = RankOfOwnMark(text);
+  if (rank < 0) {
+    constexpr size_t kMostFronts = 64;
+    if (FrontNumber front = FindFrontNumber(text); front.number >= 0) {
+      const auto known = maybe_marked_.find(front.words);
+      if (known != maybe_marked_.end() || maybe_marked_.size() < kMostFronts) {
+        auto& tails = maybe_marked_[front.words];
+        if (tails.contains(front.number) || tails.size() < kMostTails)
+          ReadInto(tails[front.number], text, front.number, false, source);
+      }
+    }
+  }
   if (!tails_.contains(rank) && tails_.size() >= kMostTails) return;
-  Tail& tail = tails_[rank];
+  // UserWarning: barrier(): using the device under current context.
+  if (Contains(text, "Warning: barrier(): using the device") && barriers_.size() < kMostTails)
+    barriers_.push_back(LineOf(Trim(text), rank, local, {}, source));
+  // UserWarning: Running all_reduce on global rank 2 which does not belong to the given group.
+  if (const size_t at = text.find(" on global rank "); at != std::string_view::npos && outsiders_.size() < kMostTails &&
+                                                       Contains(text, "which does not belong to the given group")) {
+    std::string_view rest = text.substr(at + std::string_view(" on global rank ").size());
+    if (int32_t outsider = -1; TakeNumber(rest, &outsider))
+      outsiders_.push_back(LineOf(Trim(text), outsider, false, {}, source));
+  }
+  ReadInto(tails_[rank], text, rank, local, source);
+}
+
+void PlaceReader::ReadInto(Tail& tail, std::string_view text, int32_t rank, bool local, const SourceRef& source) {
+  constexpr size_t kFirst = 8;
   if (text.starts_with("Traceback (most recent call ")) {
     tail.in_trace = tail.failed = true;
     return;
@@ -204,15 +329,18 @@ void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const So
     tail.in_trace = text.starts_with(' ');
     return;  // a frame, or the exception itself
   }
-  // Python's warning, and below it, indented, the line of code that it is about.
-  const bool below_warning = std::exchange(tail.below_warning, ContainsAny(text, {"Warning: "}));
-  if (below_warning && text.starts_with(" ")) return;
-  if (IsLibraryLine(text)) return;
+  // The line of code that Python prints under a warning.
+  const bool of_warning = tail.in_warning && text.starts_with("  ");
+  tail.in_warning = Contains(text, "Warning: ");
+  if (of_warning || IsLibraryLine(text)) return;
   text = Trim(text).substr(0, 600);
   const LinePlace at = PlaceOf(text, rank);
   // Behind an error only what it always prints shows that it went on.
   if (tail.failed && !tail.shapes.contains(at.shape)) return;
-  if (tail.shapes.size() < kMostShapes) tail.shapes.insert(at.shape);
+  if (tail.shapes.size() < kMostShapes || tail.shapes.contains(at.shape)) ++tail.shapes[at.shape];
+  if (tail.count++ == 0) tail.begins = source.line;
+  tail.ends = source.line;
+  if (tail.first.size() < kFirst) tail.first.push_back(LineOf(text, rank, local, at, source));
   const LineWait wait = WaitToldIn(text);
   // "/a/done does not exist yet, waited 12 s": the same wait, whatever it counts.
   const bool goes_on = !tail.lines.empty() && wait != LineWait::none && tail.lines.back().wait == wait &&
@@ -225,21 +353,48 @@ void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const So
     if (goes_on) last.text = text.substr(0, kLongest);
     return;
   }
-  OwnLine line{rank,   local, at.place, at.shape,      1, std::string(text.substr(0, kLongest)),
-               source, {},    {},       LineWait::none};
-  line.wait = wait;
-  if (line.wait != LineWait::none)
-    line.awaited = PathIn(text);
-  else if (ContainsAny(text, {"wrote ", "Wrote ", "written to ", "saved to ", "Saved to ", "created ", "Created "}))
-    line.written = PathIn(text);
   if (tail.lines.size() == kKept) tail.lines.erase(tail.lines.begin());
-  tail.lines.push_back(std::move(line));
+  tail.lines.push_back(LineOf(text, rank, local, at, source));
+}
+
+void PlaceReader::Emit(Tail& tail, LogOutline& out) {
+  for (OwnLine& line : tail.first)
+    if (const auto times = tail.shapes.find(line.shape); times != tail.shapes.end() && times->second == 1)
+      out.first_lines.push_back(std::move(line));
+  std::move(tail.lines.begin(), tail.lines.end(), std::back_inserter(out.own_lines));
+}
+
+// All numbers from 0 on, each more than once, and none of them is over before the last one begins.
+static bool AreRanks(const auto& tails) {
+  if (tails.size() < 2 || tails.begin()->first != 0 || tails.rbegin()->first + 1 != static_cast<int32_t>(tails.size()))
+    return false;
+  uint32_t last_begin = 0, first_end = UINT32_MAX;
+  for (const auto& [number, tail] : tails) {
+    if (tail.count < 2) return false;
+    last_begin = std::max(last_begin, tail.begins);
+    first_end = std::min(first_end, tail.ends);
+  }
+  return last_begin < first_end;
 }
 
 void PlaceReader::Finish(LogOutline& out) {
-  for (auto& [rank, tail] : tails_) std::move(tail.lines.begin(), tail.lines.end(), std::back_inserter(out.own_lines));
-  std::stable_sort(out.own_lines.begin(), out.own_lines.end(),
-                   [](const OwnLine& a, const OwnLine& b) { return a.source.line < b.source.line; });
+  const bool marked =
+      std::any_of(tails_.begin(), tails_.end(), [](const auto& one) { return one.first >= 0 && one.second.count > 0; });
+  for (auto& [rank, tail] : tails_) Emit(tail, out);
+  std::map<int32_t, Tail>* made_up = nullptr;
+  bool several = false;
+  for (auto& [words, tails] : maybe_marked_) {
+    if (marked || !AreRanks(tails)) continue;
+    several |= made_up != nullptr;
+    made_up = &tails;
+  }
+  if (made_up && !several)
+    for (auto& [rank, tail] : *made_up) Emit(tail, out);
+  out.barriers = std::move(barriers_);
+  out.outsiders = std::move(outsiders_);
+  for (auto* lines : {&out.own_lines, &out.first_lines})
+    std::stable_sort(lines->begin(), lines->end(),
+                     [](const OwnLine& a, const OwnLine& b) { return a.source.line < b.source.line; });
 }
 
 }  // namespace tacet

@@ -67,5 +67,46 @@ TEST(Places, ALineThatIsPrintedAgainIsCounted) {
   EXPECT_EQ(outline.own_lines[1].written, "/w/b.json");
 }
 
+TEST(Places, NumbersThatTakeTurnsAtTheFrontAreRanks) {
+  const LogOutline outline = Read({"[ep1] capacity 64", "[ep0] capacity 96", "[ep0] step 0", "[ep1] step 0"});
+  std::vector<int32_t> ranks;
+  for (const OwnLine& line : outline.own_lines)
+    if (line.rank >= 0) ranks.push_back(line.rank);
+  EXPECT_EQ(ranks, (std::vector<int32_t>{1, 0, 0, 1}));
+  ASSERT_EQ(outline.first_lines.size(), 8u);  // once as those of their marks, once as those of the file
+}
+
+TEST(Places, NumbersThatFollowEachOtherAreEpochs) {
+  const LogOutline outline = Read({"[epoch0] begins", "[epoch0] ends", "[epoch1] begins", "[epoch1] ends"});
+  for (const OwnLine& line : outline.own_lines) EXPECT_EQ(line.rank, -1);
+}
+
+TEST(Places, LinesThatComeAgainAreNoFirstLines) {
+  const LogOutline outline =
+      Read({"[0] batch 16", "[0] step 1", "[0] step 2", "[1] batch 8", "[1] step 1", "[1] step 2"});
+  ASSERT_EQ(outline.first_lines.size(), 2u);
+  EXPECT_EQ(outline.first_lines[0].text, "[0] batch 16");
+}
+
+TEST(Places, AWarningOfPyTorchTellsOfABarrierAndOfAnOutsider) {
+  const LogOutline outline =
+      Read({"rank 0: saved", "c10d_logger.py:83: UserWarning: barrier(): using the device under current context.",
+            "  return func(*args, **kwargs)",
+            "UserWarning: Running all_reduce on global rank 2 which does not belong to the given group."});
+  ASSERT_EQ(outline.own_lines.size(), 1u);
+  EXPECT_EQ(outline.barriers.size(), 1u);
+  ASSERT_EQ(outline.outsiders.size(), 1u);
+  EXPECT_EQ(outline.outsiders[0].rank, 2);
+}
+
+TEST(Places, WordsTellOfCommunicationAndOfNoGpu) {
+  const LogOutline outline = Read({"[0] aligning the ranks first", "[1] torch sees 0 GPU(s), device = cpu",
+                                   "[2] torch sees 2 GPU(s), device = cuda", "[3] cuda available: False"});
+  ASSERT_EQ(outline.own_lines.size(), 4u);
+  EXPECT_TRUE(outline.own_lines[0].communicates);
+  EXPECT_TRUE(outline.own_lines[1].no_gpu);
+  EXPECT_FALSE(outline.own_lines[2].no_gpu);
+}
+
 }  // namespace
 }  // namespace tacet

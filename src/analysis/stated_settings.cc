@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/stated_settings.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "analysis/output_front.h"
+#include "base/text_scan.h"
+
+namespace tacet {
+namespace {
+
+constexpr size_t kFewestRanks = 3;
+
+using Words = std::vector<std::string>;
+
+// One line of each rank, of the same words but for some.
+struct Row {
+  std::vector<const OwnLine*> lines;  // in the order of ranks
+  std::vector<Words> words;
+};
+
+std::string_view WithoutMarks(std::string_view word) {
+  constexpr std::string_view kMarks = "[](){}<>,;:'\"|*";
+  while (!word.empty() && kMarks.find(word.front()) != std::string_view::npos) word.remove_prefix(1);
+  while (!word.empty() && kMarks.find(word.back()) != std::string_view::npos) word.remove_suffix(1);
+  return word.ends_with('.') ? word.substr(0, word.size() - 1) : word;
+}
+
+Words WordsOf(const OwnLine& line) {
+  Words out;
+  std::string_view rest = line.text;
+  while (!rest.empty()) {
+    const size_t begin = rest.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) break;
+    rest = rest.substr(begin);
+    const size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+    out.emplace_back(rest.substr(0, end));
+    rest = rest.substr(end);
+  }
+  return out;
+}
+
+// "node2:" of rank 2 is "node#:".
+std::string WithoutRank(const std::string& word, Rank rank) {
+  const std::string digits = std::to_string(rank.value);
+  for (size_t at = word.find(digits); at != std::string::npos; at = word.find(digits, at + 1)) {
+    const size_t end = at + digits.size();
+    const bool apart = (at == 0 || (!IsDigit(word[at - 1]) && word[at - 1] != '.')) &&
+                       (end == word.size() || (!IsDigit(word[end]) && word[end] != '.'));
+    if (apart) return word.substr(0, at) + "#" + word.substr(end);
+  }
+  return word;
+}
+
+bool IsTime(std::string_view word) {
+  int signs = 0;
+  bool digits = false;
+  for (const char c : word) {
+    digits |= IsDigit(c);
+    signs += c == ':' || c == '-';
+  }
+  return digits && signs >= 2;
+}
+
+std::string SmallLetters(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+bool IsNumber(std::string_view word) { return !word.empty() && word.find_first_not_of("0123456789.") == word.npos; }
+
+// "took 3 s", "3ms": measured, and no setting.
+bool IsMeasured(const Words& words, size_t at) {
+  const std::string_view word = WithoutMarks(words[at]);
+  size_t digits = 0;
+  while (digits < word.size() && (IsDigit(word[digits]) || word[digits] == '.')) ++digits;
+  std::string_view unit = word.substr(digits);
+  if (digits == word.size() && at + 1 < words.size()) unit = WithoutMarks(words[at + 1]);
+  if (digits == 0) return false;
+  for (const std::string_view known :
+       {"s", "ms", "us", "sec", "secs", "seconds", "min", "%", "it/s", "GB", "MB", "GiB", "MiB", "C", "W"})
+    if (unit == known) return true;
+  return false;
+}
+
+// "host=gn03", "pid 4711": what differs between processes by its nature. The name stands in the word or before it.
+std::string NameOf(const Words& words, size_t at) {
+  const std::string_view word = words[at];
+  if (const size_t sign = word.find_first_of("=:");
+      sign != std::string_view::npos && sign > 0 && sign + 1 < word.size())
+    return SmallLetters(WithoutMarks(word.substr(0, sign)));
+  for (size_t i = at; i-- > 0;) {
+    std::string_view before = WithoutMarks(words[i]);
+    if (before.ends_with('=')) before.remove_suffix(1);
+    if (!before.empty() && !IsNumber(before)) return SmallLetters(before);
+  }
+  return "";
+}
+
+bool IsOfTheProcess(const std::string& name) {
+  for (const std::string_view known :
+       {"host", "hostname", "pid",     "ip",         "addr",      "address", "user", "thread",
+        "node", "nodename", "machine", "local_rank", "localrank", "rank",    "uuid", "serial",
+        "role", "seed",     "time",    "loss",       "cpu",       "core",    "numa"})
+    if (name == known) return true;
+  return false;
+}
+
+// "480 sentences", "batches=30": how much data a rank has is no setting.
+bool IsOfData(const Words& words, size_t at, const std::string& name) {
+  const std::string next = at + 1 < words.size() ? SmallLetters(WithoutMarks(words[at + 1])) : "";
+  for (const std::string_view known : {"samples", "sentences", "rows", "examples", "batches", "records", "images",
+                                       "documents", "files", "lines", "items", "parts", "shards", "frames"})
+    if (next == known || name == known) return true;
+  return false;
+}
+
+// "on gpu21", "at 10.0.0.3": a place, where it is no plain number.
+bool IsPlace(const std::string& name, std::string_view value) {
+  return (name == "on" || name == "at") && !IsNumber(value);
+}
+
+bool MustAgree(const std::string& name) {
+  for (const std::string_view known : {"world_size", "master_addr", "master_port", "backend", "nnodes", "world"})
+    if (name == known) return true;
+  return false;
+}
+
+// The first rank of a job often has a task of its own, and says so.
+bool IsRole(Rank rank, std::string_view own, std::string_view other) {
+  const auto plain = [](std::string_view value) { return IsNumber(value) && value != "0" && value != "1"; };
+  return rank == Rank{0} && !(plain(own) && IsNumber(other)) && !(plain(other) && IsNumber(own));
+}
+
+std::string_view ValueIn(std::string_view word) {
+  const size_t sign = word.find('=');
+  return WithoutMarks(sign == std::string_view::npos || sign + 1 == word.size() ? word : word.substr(sign + 1));
+}
+
+struct Column {
+  enum class Kind { same, odd, varies } kind = Kind::same;
+  size_t odd = 0;  // index of the rank
+};
+
+Column ColumnOf(const Row& row, const std::vector<Rank>& ranks, size_t at) {
+  const auto differ = [&](const auto& of) {
+    std::map<std::string, std::vector<size_t>> values;
+    for (size_t i = 0; i < ranks.size(); ++i) values[of(i)].push_back(i);
+    return values;
+  };
+  if (differ([&](size_t i) { return WithoutRank(row.words[i][at], ranks[i]); }).size() == 1) return {};
+  const auto values = differ([&](size_t i) { return row.words[i][at]; });
+  if (values.size() == 1) return {};
+  if (values.size() == 2)
+    for (const auto& [value, who] : values)
+      if (who.size() == 1) return {Column::Kind::odd, who.front()};
+  return {Column::Kind::varies, 0};
+}
+
+// Enough of the words must be the same for the lines to be one statement.
+bool IsOneStatement(const Row& row, const std::vector<Rank>& ranks) {
+  size_t same = 0;
+  bool letters = false;
+  const size_t count = row.words.front().size();
+  for (const Words& words : row.words)
+    if (words.size() != count) return false;
+  for (size_t at = 0; at < count; ++at) {
+    if (ColumnOf(row, ranks, at).kind != Column::Kind::same) continue;
+    ++same;
+    letters |= std::any_of(row.words[0][at].begin(), row.words[0][at].end(),
+                           [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+  }
+  return letters && same >= 2 && same * 2 >= count;
+}
+
+std::optional<StatedDifference> DifferenceIn(const Row& row, const std::vector<Rank>& ranks) {
+  std::optional<StatedDifference> found;
+  for (size_t at = 0; at < row.words.front().size(); ++at) {
+    const Column column = ColumnOf(row, ranks, at);
+    if (column.kind != Column::Kind::odd) continue;
+    const size_t other = column.odd == 0 ? 1 : 0;
+    const std::string &own_word = row.words[column.odd][at], &other_word = row.words[other][at];
+    if (IsTime(own_word) || IsMeasured(row.words[other], at) || IsMeasured(row.words[column.odd], at)) continue;
+    const std::string name = NameOf(row.words[other], at);
+    const std::string_view own = ValueIn(own_word), usual = ValueIn(other_word);
+    if (own.empty() || usual.empty() || IsOfTheProcess(name) || IsPlace(name, usual) ||
+        IsOfData(row.words[other], at, name) || IsRole(ranks[column.odd], own, usual))
+      continue;
+    if (row.lines[column.odd]->text.size() >= 199 && at + 1 == row.words.front().size()) continue;  // cut
+    if (found && found->rank != ranks[column.odd]) return StatedDifference{};                       // several are apart
+    if (found) {
+      found->must_agree |= MustAgree(name);
+      continue;
+    }
+    found.emplace();
+    found->kind = StatedDifference::Kind::setting;
+    found->rank = ranks[column.odd];
+    found->own = row.lines[column.odd];
+    found->other = row.lines[other];
+    found->own_value = own;
+    found->other_value = usual;
+    found->must_agree = MustAgree(name);
+  }
+  return found;
+}
+
+using Lines = std::map<Rank, std::vector<const OwnLine*>>;
+
+// The line of this rank that says the same as this one.
+const OwnLine* Counterpart(const OwnLine& line, Rank rank, const std::vector<const OwnLine*>& among, Rank other) {
+  for (const OwnLine* one : among) {
+    Row row{{&line, one}, {WordsOf(line), WordsOf(*one)}};
+    if (IsOneStatement(row, {rank, other})) return one;
+  }
+  return nullptr;
+}
+
+StatedDifference FindSetting(const Lines& first, const std::vector<Rank>& ranks) {
+  StatedDifference found;
+  for (const OwnLine* line : first.begin()->second) {
+    Row row;
+    for (const Rank rank : ranks) {
+      const OwnLine* one = rank == ranks.front() ? line : Counterpart(*line, ranks.front(), first.at(rank), rank);
+      if (!one) break;
+      row.lines.push_back(one);
+      row.words.push_back(WordsOf(*one));
+    }
+    if (row.lines.size() != ranks.size() || !IsOneStatement(row, ranks)) continue;
+    const auto difference = DifferenceIn(row, ranks);
+    if (!difference) continue;
+    if (!*difference || (found && found.rank != difference->rank)) return {};
+    if (!found) found = *difference;
+    found.must_agree |= difference->must_agree;
+  }
+  return found;
+}
+
+// The rounds before the last one, in which nobody was apart in this word.
+bool AgreedBefore(const Lines& tails, const std::vector<Rank>& ranks, size_t back, size_t at, size_t count) {
+  Row row;
+  for (const Rank rank : ranks) {
+    const auto& lines = tails.at(rank);
+    if (lines.size() <= back) return false;
+    row.lines.push_back(lines[lines.size() - 1 - back]);
+    row.words.push_back(WordsOf(*row.lines.back()));
+    if (row.words.back().size() != count) return false;
+  }
+  return IsOneStatement(row, ranks) && ColumnOf(row, ranks, at).kind == Column::Kind::same;
+}
+
+StatedDifference FindValue(const Lines& tails, const std::vector<Rank>& ranks) {
+  constexpr size_t kRounds = 2;
+  Row row;
+  for (const Rank rank : ranks) {
+    if (tails.at(rank).empty()) return {};
+    row.lines.push_back(tails.at(rank).back());
+    row.words.push_back(WordsOf(*row.lines.back()));
+  }
+  if (!IsOneStatement(row, ranks)) return {};
+  auto difference = DifferenceIn(row, ranks);
+  if (!difference || !*difference || Contains(difference->own_value, ".")) return {};
+  size_t odd = 0;
+  for (size_t at = 0; at < row.words.front().size(); ++at) {
+    if (ColumnOf(row, ranks, at).kind != Column::Kind::odd) continue;
+    ++odd;
+    for (size_t back = 1; back <= kRounds; ++back)
+      if (!AgreedBefore(tails, ranks, back, at, row.words.front().size())) return {};
+  }
+  if (odd != 1) return {};
+  difference->kind = StatedDifference::Kind::value;
+  return *difference;
+}
+
+}  // namespace
+
+StatedDifference FindStatedDifference(const Incident& incident) {
+  std::vector<Rank> ranks = incident.AllRanks();
+  const Lines first = FirstLinesOfRanks(incident), tails = LastLinesOfRanks(incident);
+  // Nothing else tells of ranks: those that print, if they are numbered from 0 on.
+  if (ranks.empty() && !first.empty() && first.rbegin()->first.value + 1 == static_cast<int32_t>(first.size()))
+    for (const auto& [rank, lines] : first) ranks.push_back(rank);
+  if (ranks.size() < kFewestRanks) return {};
+  StatedDifference found;
+  if (first.size() == ranks.size()) found = FindSetting(first, ranks);
+  if (!found && tails.size() == ranks.size()) found = FindValue(tails, ranks);
+  for (const Rank rank : ranks)
+    if (found && rank != found.rank) found.others.push_back(rank);
+  return found;
+}
+
+}  // namespace tacet

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/stack_finding.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+Finding FindingOfStacks(const Case& facts, std::vector<Rank> ranks) {
+  Finding finding;
+  finding.cause = "rank-stuck-on-host";
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;
+  finding.ranks = std::move(ranks);
+  // An end that only tells of lost peers came when somebody ended the job.
+  finding.status = facts.analyses.end.kind == JobEnding::hung || facts.analyses.end.kind == JobEnding::crashed
+                       ? Status::hang
+                       : Status::undetermined;
+  return finding;
+}
+
+// The one that is elsewhere while all others are at one line; null where there is none.
+const StackReading* FindOdd(const std::vector<StackReading>& stacks) {
+  for (const StackReading& odd : stacks) {
+    const StackReading& usual = &odd == &stacks.front() ? stacks.back() : stacks.front();
+    if (odd.where != usual.where && std::all_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
+          return &one == &odd || one.where == usual.where;
+        }))
+      return &odd;
+  }
+  return nullptr;
+}
+
+// Errors that only tell of others, or of the end of the job, may follow the stacks; an error of a rank's own may not.
+bool EndedByItself(const Case& facts) {
+  const JobEnd& end = facts.analyses.end;
+  return end.kind == JobEnding::finished || facts.analyses.outcome.first_failure ||
+         facts.analyses.outcome.somebody_finished || end.said;
+}
+
+// Of stacks in the output itself nothing but stacks, or what came of the end, follows.
+bool AreLastWords(const std::vector<StackReading>& stacks) {
+  size_t last = 0, apart = 0;
+  for (const StackReading& one : stacks) {
+    last += one.thread->last_words;
+    apart += one.thread->looked_at;
+  }
+  return apart == stacks.size() || 2 * last > stacks.size();
+}
+
+}  // namespace
+
+std::optional<Finding> FindingByStacks(const Case& facts) {
+  const std::vector<StackReading>& stacks = facts.analyses.stacks;
+  if (stacks.size() < 2 || stacks.size() != facts.incident.AllRanks().size() || EndedByItself(facts) ||
+      facts.analyses.life.outputs == 0 || !AreLastWords(stacks) ||
+      !std::all_of(stacks.begin(), stacks.end(), [](const StackReading& one) { return one.whole; }))
+    return std::nullopt;
+  std::vector<Rank> all;
+  for (const StackReading& one : stacks) all.push_back(one.rank);
+  if (std::all_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
+        return one.where == stacks.front().where && WaitsForALock(facts.incident, one);
+      })) {
+    Finding finding = FindingOfStacks(facts, all);
+    finding.headline = "all ranks wait for a lock in " +
+                       (stacks.front().call.empty() ? stacks.front().where : stacks.front().call) +
+                       "; none of them holds it, so a process that is gone may have left it behind";
+    finding.evidence.push_back(CiteStack(facts.incident, *stacks.front().thread, "where " + RankWords(all) + " are"));
+    finding.fix = {
+        "Look for a lock file of an earlier run in that place (ls -la; fuser or lslocks show who holds it); "
+        "remove it if no process does.",
+        "Let one rank do the work before the others begin, and let them wait in a barrier instead of a lock."};
+    return finding;
+  }
+  if (stacks.size() < 3) return std::nullopt;
+  const StackReading* odd = FindOdd(stacks);
+  if (!odd || odd->place != StackReading::Place::host || odd->where.empty()) return std::nullopt;
+  const StackReading& usual = odd == &stacks.front() ? stacks.back() : stacks.front();
+  std::vector<Rank> others = all;
+  std::erase(others, odd->rank);
+  const std::string who = RankWords({odd->rank});
+  Finding finding = FindingOfStacks(facts, {odd->rank});
+  finding.affected_ranks = others;
+  finding.headline = who + " is in " + (odd->call.empty() ? odd->where : odd->call + ", called from " + odd->where) +
+                     ", while " + RankWords(others) + " are at one line, " + usual.where +
+                     ": if the job made no progress, they most likely waited for " + who;
+  finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
+  finding.evidence.push_back(CiteStack(facts.incident, *usual.thread, "where " + RankWords(others) + " are"));
+  finding.fix = {"Look at " + odd->where + " on " + who +
+                     ": what does it wait for (data, a server, a lock, a thread or a process of its own)?",
+                 "Take the stacks twice, some seconds apart: who is at the same place both times is stuck.",
+                 "Set a timeout on every external wait (queues, HTTP, locks); DataLoader(timeout=...) turns a wait for "
+                 "data into an error."};
+  return finding;
+}
+
+}  // namespace tacet
