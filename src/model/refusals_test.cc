@@ -44,7 +44,8 @@ TEST(Refusals, AreKnownByTheWordsOfThePrograms) {
   EXPECT_EQ(id("The server socket has failed to listen on any local network address. code: -99, name: EADDRNOTAVAIL, "
                "message: address not available"),
             "address-not-local");
-  EXPECT_EQ(id("FileNotFoundError [Errno 2] No such file or directory: '/ckpt/step-9/.metadata'"), "checkpoint-missing");
+  EXPECT_EQ(id("FileNotFoundError [Errno 2] No such file or directory: '/ckpt/step-9/.metadata'"),
+            "checkpoint-missing");
   EXPECT_EQ(id("FileNotFoundError [Errno 2] No such file or directory: '/data/a.txt'"), "");
   EXPECT_EQ(id("ValueError Total available GPUs 8 is less than total desired GPUs 16"), "too-few-gpus");
   EXPECT_EQ(id("libgomp: Thread creation failed: Resource temporarily unavailable"), "thread-limit");

@@ -101,8 +101,9 @@ double RanksPerGpu(const ProfileReport& profile) {
 std::string TransportAdvice(const ProfileReport& profile) {
   const bool shared = !profile.shared_gpus.empty();
   if (profile.split_into > 0)
-    return shared ? std::string(kOwnGpu) + " and unset NCCL_HOSTID"
-                  : "Unset NCCL_HOSTID, so that NCCL uses NVLink, PCIe or shared memory within host " + profile.split_host;
+    return shared
+               ? std::string(kOwnGpu) + " and unset NCCL_HOSTID"
+               : "Unset NCCL_HOSTID, so that NCCL uses NVLink, PCIe or shared memory within host " + profile.split_host;
   if (shared) return std::string(kOwnGpu);
   return "Use a faster transport than TCP (NVLink or shared memory within a host, InfiniBand or RoCE between hosts)";
 }

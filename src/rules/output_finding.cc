@@ -163,14 +163,13 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   const std::string who = RankWords({odd->rank});
   Finding finding = HostFinding({odd->rank}, others);
   finding.confidence = Confidence::possible;
-  finding.headline = who + " is in " + odd->where + ", while " + RankWords(others) +
-                     (others.size() == 2 ? " are both at the same line, " : " are all at the same line, ") +
-                     usual->where +
-                     (asked ? "; these stacks are the last that the ranks wrote"
-                            : "; their timers wrote these stacks after " +
-                                  DurationWords(odd->thread->timer_s * 1'000'000'000) +
-                                  ", and nothing has been printed since") +
-                     ": most likely the others wait for " + who;
+  finding.headline =
+      who + " is in " + odd->where + ", while " + RankWords(others) +
+      (others.size() == 2 ? " are both at the same line, " : " are all at the same line, ") + usual->where +
+      (asked ? "; these stacks are the last that the ranks wrote"
+             : "; their timers wrote these stacks after " + DurationWords(odd->thread->timer_s * 1'000'000'000) +
+                   ", and nothing has been printed since") +
+      ": most likely the others wait for " + who;
   finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
   finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(others) + " are"));
   if (by_output) finding.evidence.push_back({front.own->source, front.own->text, "the last line of " + who});

@@ -10,10 +10,10 @@ namespace tacet {
 namespace {
 
 // Errors of Python's own library, of Triton's and of Arrow's that do not say so in their names.
-constexpr std::array<std::string_view, 7> kUnlikeErrors{
-    "TimeoutExpired", "BrokenProcessPool", "BrokenThreadPool",
-    "OutOfResources", "ArrowInvalid",      "ElasticityIncompatibleWorldSize",
-    "gaierror"};
+constexpr std::array<std::string_view, 7> kUnlikeErrors{"TimeoutExpired",   "BrokenProcessPool",
+                                                        "BrokenThreadPool", "OutOfResources",
+                                                        "ArrowInvalid",     "ElasticityIncompatibleWorldSize",
+                                                        "gaierror"};
 // Modules of which every class is an error: torch._dynamo.exc.Unsupported, requests.exceptions.ConnectTimeout.
 constexpr std::array<std::string_view, 7> kModulesOfErrors{"error",      "errors",  "exc",        "exception",
                                                            "exceptions", "_errors", "_exceptions"};
