@@ -8,40 +8,20 @@
 
 #include "analysis/output_front.h"
 #include "base/text_scan.h"
+#include "model/printed_words.h"
 
 namespace tacet {
 namespace {
 
 constexpr size_t kFewestRanks = 3;
 
-using Words = std::vector<std::string>;
+using Words = PrintedWords;
 
 // One line of each rank, of the same words but for some.
 struct Row {
   std::vector<const OwnLine*> lines;  // in the order of ranks
   std::vector<Words> words;
 };
-
-std::string_view WithoutMarks(std::string_view word) {
-  constexpr std::string_view kMarks = "[](){}<>,;:'\"|*";
-  while (!word.empty() && kMarks.find(word.front()) != std::string_view::npos) word.remove_prefix(1);
-  while (!word.empty() && kMarks.find(word.back()) != std::string_view::npos) word.remove_suffix(1);
-  return word.ends_with('.') ? word.substr(0, word.size() - 1) : word;
-}
-
-Words WordsOf(const OwnLine& line) {
-  Words out;
-  std::string_view rest = line.text;
-  while (!rest.empty()) {
-    const size_t begin = rest.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) break;
-    rest = rest.substr(begin);
-    const size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-    out.emplace_back(rest.substr(0, end));
-    rest = rest.substr(end);
-  }
-  return out;
-}
 
 // "node2:" of rank 2 is "node#:".
 std::string WithoutRank(const std::string& word, Rank rank) {
@@ -55,91 +35,10 @@ std::string WithoutRank(const std::string& word, Rank rank) {
   return word;
 }
 
-bool IsTime(std::string_view word) {
-  int signs = 0;
-  bool digits = false;
-  for (const char c : word) {
-    digits |= IsDigit(c);
-    signs += c == ':' || c == '-';
-  }
-  return digits && signs >= 2;
-}
-
-std::string SmallLetters(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
-bool IsNumber(std::string_view word) { return !word.empty() && word.find_first_not_of("0123456789.") == word.npos; }
-
-// "took 3 s", "3ms": measured, and no setting.
-bool IsMeasured(const Words& words, size_t at) {
-  const std::string_view word = WithoutMarks(words[at]);
-  size_t digits = 0;
-  while (digits < word.size() && (IsDigit(word[digits]) || word[digits] == '.')) ++digits;
-  std::string_view unit = word.substr(digits);
-  if (digits == word.size() && at + 1 < words.size()) unit = WithoutMarks(words[at + 1]);
-  if (digits == 0) return false;
-  for (const std::string_view known :
-       {"s", "ms", "us", "sec", "secs", "seconds", "min", "%", "it/s", "GB", "MB", "GiB", "MiB", "C", "W"})
-    if (unit == known) return true;
-  return false;
-}
-
-// "host=gn03", "pid 4711": what differs between processes by its nature. The name stands in the word or before it.
-std::string NameOf(const Words& words, size_t at) {
-  const std::string_view word = words[at];
-  if (const size_t sign = word.find_first_of("=:");
-      sign != std::string_view::npos && sign > 0 && sign + 1 < word.size())
-    return SmallLetters(WithoutMarks(word.substr(0, sign)));
-  for (size_t i = at; i-- > 0;) {
-    std::string_view before = WithoutMarks(words[i]);
-    if (before.ends_with('=')) before.remove_suffix(1);
-    if (!before.empty() && !IsNumber(before)) return SmallLetters(before);
-  }
-  return "";
-}
-
-bool IsOfTheProcess(const std::string& name) {
-  for (const std::string_view known :
-       {"host", "hostname", "pid",     "ip",         "addr",      "address", "user", "thread",
-        "node", "nodename", "machine", "local_rank", "localrank", "rank",    "uuid", "serial",
-        "role", "seed",     "time",    "loss",       "cpu",       "core",    "numa"})
-    if (name == known) return true;
-  return false;
-}
-
-// "480 sentences", "batches=30": how much data a rank has is no setting.
-bool IsOfData(const Words& words, size_t at, const std::string& name) {
-  const std::string next = at + 1 < words.size() ? SmallLetters(WithoutMarks(words[at + 1])) : "";
-  for (const std::string_view known : {"samples", "sentences", "rows", "examples", "batches", "records", "images",
-                                       "documents", "files", "lines", "items", "parts", "shards", "frames"})
-    if (next == known || name == known) return true;
-  return false;
-}
-
-// "on gpu21", "at 10.0.0.3": a place, where it is no plain number.
-bool IsPlace(const std::string& name, std::string_view value) {
-  return (name == "on" || name == "at") && !IsNumber(value);
-}
-
-bool MustAgree(const std::string& name) {
-  for (const std::string_view known : {"world_size", "master_addr", "master_port", "backend", "nnodes", "world"})
-    if (name == known) return true;
-  return false;
-}
-
 // The first rank of a job often has a task of its own, and says so.
 bool IsRole(Rank rank, std::string_view own, std::string_view other) {
   const auto plain = [](std::string_view value) { return IsNumber(value) && value != "0" && value != "1"; };
   return rank == Rank{0} && !(plain(own) && IsNumber(other)) && !(plain(other) && IsNumber(own));
-}
-
-std::string_view ValueIn(std::string_view word) {
-  const size_t sign = word.find('=');
-  return WithoutMarks(sign == std::string_view::npos || sign + 1 == word.size() ? word : word.substr(sign + 1));
 }
 
 struct Column {
@@ -214,7 +113,7 @@ using Lines = std::map<Rank, std::vector<const OwnLine*>>;
 // The line of this rank that says the same as this one.
 const OwnLine* Counterpart(const OwnLine& line, Rank rank, const std::vector<const OwnLine*>& among, Rank other) {
   for (const OwnLine* one : among) {
-    Row row{{&line, one}, {WordsOf(line), WordsOf(*one)}};
+    Row row{{&line, one}, {WordsIn(line.text), WordsIn(one->text)}};
     if (IsOneStatement(row, {rank, other})) return one;
   }
   return nullptr;
@@ -228,7 +127,7 @@ StatedDifference FindSetting(const Lines& first, const std::vector<Rank>& ranks)
       const OwnLine* one = rank == ranks.front() ? line : Counterpart(*line, ranks.front(), first.at(rank), rank);
       if (!one) break;
       row.lines.push_back(one);
-      row.words.push_back(WordsOf(*one));
+      row.words.push_back(WordsIn(one->text));
     }
     if (row.lines.size() != ranks.size() || !IsOneStatement(row, ranks)) continue;
     const auto difference = DifferenceIn(row, ranks);
@@ -247,7 +146,7 @@ bool AgreedBefore(const Lines& tails, const std::vector<Rank>& ranks, size_t bac
     const auto& lines = tails.at(rank);
     if (lines.size() <= back) return false;
     row.lines.push_back(lines[lines.size() - 1 - back]);
-    row.words.push_back(WordsOf(*row.lines.back()));
+    row.words.push_back(WordsIn(row.lines.back()->text));
     if (row.words.back().size() != count) return false;
   }
   return IsOneStatement(row, ranks) && ColumnOf(row, ranks, at).kind == Column::Kind::same;
@@ -259,7 +158,7 @@ StatedDifference FindValue(const Lines& tails, const std::vector<Rank>& ranks) {
   for (const Rank rank : ranks) {
     if (tails.at(rank).empty()) return {};
     row.lines.push_back(tails.at(rank).back());
-    row.words.push_back(WordsOf(*row.lines.back()));
+    row.words.push_back(WordsIn(row.lines.back()->text));
   }
   if (!IsOneStatement(row, ranks)) return {};
   auto difference = DifferenceIn(row, ranks);
