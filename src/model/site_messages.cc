@@ -50,6 +50,8 @@ constexpr SiteWords kSiteWords[] = {
     {"driver-assertion", {"nvCheckOkFailedNoLog: Check failed", ""}},
     {"driver-assertion", {"nvCheckFailedNoLog: Check failed", ""}},
     {"gpu-held-by-nouveau", {"NVRM: ", "is already bound to "}, kPci},
+    {"gpu-held-by-nouveau", {"NVRM: The NVIDIA probe routine was not called for ", ""}},
+    {"copied-data-wrong", {"Invalid value when checking the pattern at ", ""}},  // nvbandwidth
     {"gpu-bar-unassigned", {"PCI I/O region assigned to your NVIDIA device is invalid", ""}},
     {"gpu-needs-other-module", {"installed in this system is not supported by open", ""}},
     {"gpu-needs-other-module", {"NVRM: installed in this system is not supported by open", ""}},

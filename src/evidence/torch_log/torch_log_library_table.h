@@ -67,6 +67,7 @@ inline constexpr LibraryLine kLibraryLines[] = {
     {"Not enough memory to write total of ", "/dev/shm", LibraryTell::shm_full},
     {"shared-memory backing", "not enough space for ", LibraryTell::shm_full},
     {"libfabric:", "ftruncate error: No space left", LibraryTell::shm_full},
+    {"Unable to initialize shared memory key ", "to requested size", LibraryTell::shm_full},  // Triton's server
     {"failed to open ipc mem handle", "", LibraryTell::peer_access, "a GPU buffer of another process cannot be opened"},
     {"cuIpcOpenMemHandle() failed", "", LibraryTell::peer_access, "a GPU buffer of another process cannot be opened"},
     {"UCX  ERROR cu", ") failed: ", LibraryTell::device},
