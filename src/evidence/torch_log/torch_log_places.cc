@@ -166,6 +166,7 @@ bool IsLibraryLine(std::string_view text) {
   for (const std::string_view begin : {"frame #",
                                        "Exception raised from ",
                                        "terminate called",
+                                       "torch.distributed.",
                                        "what():",
                                        "Last error:",
                                        "nccl",
