@@ -308,7 +308,7 @@ const Said kSaid[] = {
     // Who pasted the log has run the test already.
     {"tests/wild/infrastructure/p2p_hang_4090_iommu.txt", {"as the text around the log says"}, {"Test: run with"}},
     // The line of code below Python's warning is not the program's output.
-    {"tests/users/eighth/15", {"rank 0 saved ckpt_20.pth"}, {"return func(*args"}},
+    {"tests/users/eighth/15", {"in a barrier, as its last line shows"}, {"return func(*args"}},
     {"tests/wild/fragments/summary_quoted_as_failed.txt", {"The results of all_reduce"}, {"operation not shown"}},
     {"tests/wild/fragments/direct_access_is_slower.txt", {"with direct access :7", "without it :1"}, {}},
     {"tests/wild/infrastructure/nvls_multicast_bind_fails.txt",
