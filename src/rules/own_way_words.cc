@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/own_way_words.h"
 
+#include <algorithm>
+
 #include "rules/message_words.h"
 
 namespace tacet {
@@ -30,7 +32,10 @@ std::string WayWords(const OwnWay& way) {
 }
 
 void CiteWay(const OwnWay& way, const std::string& who, Finding& finding) {
-  finding.evidence.push_back({way.own->source, way.own->text, "the last line of " + who});
+  const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+    return item.source.file == way.own->source.file && item.source.line == way.own->source.line;
+  });
+  if (!cited) finding.evidence.push_back({way.own->source, way.own->text, "the last line of " + who});
   if (way.next) finding.evidence.push_back({way.next->source, way.next->text, "what followed such a line before"});
   if (way.other) finding.evidence.push_back({way.other->source, way.other->text, "the last line of the others"});
   if (way.elsewhere()) {
