@@ -318,6 +318,13 @@ static std::map<Rank, const Event*> WaitsOfMost(const WatchdogGroup& group, cons
   if (waits.size() != all.size() || waits.size() < 3) return waits;
   const auto furthest = std::max_element(waits.begin(), waits.end(),
                                          [](const auto& a, const auto& b) { return a.second->seq < b.second->seq; });
+  // Whoever began to wait when the time of the others was up came late, and completed what they had given up.
+  const Event& last = *furthest->second;
+  const int64_t waited = last.As<WatchdogTimeout>().elapsed_ms;
+  if (last.wall_ns == kNoTime || waited < 0) return waits;
+  const int64_t began = last.wall_ns - waited * 1'000'000;
+  for (const auto& [rank, wait] : waits)
+    if (wait != furthest->second && (wait->wall_ns == kNoTime || wait->wall_ns < began)) return waits;
   left = furthest->first;
   waits.erase(furthest);
   return waits;

@@ -918,7 +918,7 @@ inline constexpr Refusal kRefusals[] = {
      "a pipeline stage got a tensor of another shape than in its first step",
      {"Keep the microbatch and the sequence length constant: the shapes of the first step hold for all "
       "(drop_last=True, padding).",
-      "Or create the stages anew where the shapes change, for example for evaluation."},
+      "Or create the stages again when the shapes change, for example for evaluation."},
      false,
      true},
     {"compile-cache",

@@ -176,7 +176,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "the device files of the GPUs (/dev/nvidia*) are missing or not accessible",
      {"ls -l /dev/nvidia*; run nvidia-smi or nvidia-modprobe as root to create them, and see that the kernel module is "
       "loaded (lsmod | grep nvidia).",
-      "dmesg | grep -iE 'nvrm|nvidia' shows why the driver does not come up."}},
+      "dmesg | grep -iE 'nvrm|nvidia' shows why the driver does not start."}},
     {"peermem-not-loaded",
      "rdma-broken",
      SiteRole::degraded,

@@ -231,7 +231,7 @@ constexpr SiteWords kSiteWords[] = {
     {"conntrack-full", {"nf_conntrack: table full, dropping packet", ""}},
     {"conntrack-full", {"nf_conntrack: ", "table full, dropping packet"}},
     {"neighbor-table-full", {": neighbor table overflow", ""}},
-    {"neighbor-table-full", {"Neighbour table overflow", ""}},
+    {"neighbor-table-full", {"eighbour table overflow", ""}},
     // the kernel
     {"host-memory-bad", {"Uncorrected hardware memory error in user-access", ""}},
     {"host-memory-bad", {"due to hardware memory corruption", "Memory failure: "}},

@@ -198,6 +198,7 @@ void AddLastWarning(const BenchmarkRun& run, Fragment& out) {
   const NcclWarningNumbers numbers = ParseWarningNumbers(known, message);
   Event event;
   event.kind = IsConnectionLoss(known) ? EventKind::connection_lost : EventKind::nccl_warning;
+  event.speaker = kNobody;
   event.source = run.failed_at;
   event.text = message;
   if (event.kind == EventKind::connection_lost) {
