@@ -48,6 +48,11 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
 // NumelIn of the operation that a rank waited or failed in; -1 where the line does not tell it.
 int64_t ElementsOf(const Event& call);
 
+// Operations of which every rank passes the same number of elements.
+bool HasEvenSizes(OpKind kind);
+// Only of these does an end on one rank prove that all others came.
+bool EndsForAllAtOnce(OpKind op);
+
 // All ranks but this one wait in one call of the whole job, and what it issued under that number is not told. It is
 // another call: either this rank completed it, which nobody can before all have issued it, or NCCL found that
 // messages of the ranks do not fit.

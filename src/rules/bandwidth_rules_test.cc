@@ -132,7 +132,7 @@ TEST(AlgorithmMisfit, FiresWhereAForcedWayIsFasterAndNamesBoth) {
   EXPECT_NE(finding.headline.find("Tree LL128 takes"), std::string::npos) << finding.headline;
   EXPECT_NE(finding.headline.find("at 64 MiB"), std::string::npos) << finding.headline;
   EXPECT_NE(finding.headline.find("which NCCL chooses"), std::string::npos) << finding.headline;
-  EXPECT_NE(finding.headline.find("in 1 size"), std::string::npos) << finding.headline;
+  EXPECT_NE(finding.headline.find("at 1 size"), std::string::npos) << finding.headline;
 }
 
 TEST(AlgorithmMisfit, IsSilentWithinTheNoiseAndOfOtherRanks) {

@@ -11,8 +11,8 @@ namespace tacet {
 // The answer for one job: all findings, causes before what they explain, and what stays open.
 struct Diagnosis {
   Status status = Status::undetermined;
-  std::string cause;        // empty: none named
-  std::vector<Rank> ranks;  // guilty, or suspected when nothing is proven
+  std::string cause;              // empty: none named
+  std::vector<Rank> ranks;        // guilty, or suspected when nothing is proven
   std::vector<Subject> subjects;  // the same, and processes or hosts where no rank is known
   Confidence confidence = Confidence::possible;
   std::string headline;
@@ -21,9 +21,8 @@ struct Diagnosis {
   std::vector<CannotTell> open;
 };
 
-// Judges one job by every rule and settles the verdict: the cause that nothing explains, else who is suspected, else what
-// happened to the job, else whether the
-// evidence suffices to call the job healthy.
+// Judges one job by every rule and settles the verdict: the cause that nothing explains, else who is suspected, else
+// what happened to the job, else whether the evidence suffices to call the job healthy.
 Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill);
 
 }  // namespace tacet

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text_scan.h"
+#include "rules/told_trouble.h"
 #include "rules/topology_words.h"
 #include "rules/words.h"
 
@@ -45,6 +46,18 @@ Finding MpiFallbackFinding(const ToldEvents& told) {
   finding.explanation =
       "Open MPI looked for a network adapter, found none that it can use, and chose a slower way between the hosts.";
   return finding;
+}
+
+bool IsNoteOfNoAdapter(const Case& facts, const ToldEvents& told) {
+  if (FindToldWords(facts.incident, EventKind::told_slow)) return false;
+  return std::all_of(told.events.begin(), told.events.end(), [&](const Event* note) {
+    if (!note->As<Warning>().object.starts_with("OpenFabrics")) return false;
+    return std::any_of(facts.incident.outlines.begin(), facts.incident.outlines.end(), [&](const LogOutline& outline) {
+      return std::any_of(outline.series.begin(), outline.series.end(), [&](const FigureSeries& figure) {
+        return figure.last.file == note->source.file && figure.last.line > note->source.line;
+      });
+    });
+  });
 }
 
 }  // namespace tacet

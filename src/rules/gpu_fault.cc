@@ -54,8 +54,7 @@ std::string NodeOf(const Incident& incident, const Event& lead) {
 std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) {
   if (lead.kind == EventKind::xid && lead.Means(Meaning::setup_failed))
     return {"Reboot the node, or reset the GPU (nvidia-smi --gpu-reset); if that does not help, have it checked.",
-            "Compare the driver's version with that of a healthy node: a version that does not match the card or the "
-            "kernel "
+            "Compare the driver's version with that of a healthy node: one that does not match the card or the kernel "
             "fails in the same way.",
             "Restart the job without that node."};
   if (lead.maker == GpuMaker::intel) return IntelSteps();
@@ -77,8 +76,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
     return {
         "Look at the device's log (ascend/log/debug/plog and device-*) and at npu-smi info for its state and for "
         "memory errors.",
-        "A timeout or an exception of a core usually comes from the operator that ran there: ASCEND_LAUNCH_BLOCKING=1 "
-        "shows "
+        "A timeout or an exception of a core usually comes from the operator that ran: ASCEND_LAUNCH_BLOCKING=1 shows "
         "which; if different programs fail on the same device, drain the node."};
   if (MakerOfGpus(incident, lead) == GpuMaker::google) return TpuSteps();
   if (MakerOfGpus(incident, lead) == GpuMaker::amd)

@@ -75,8 +75,8 @@ std::string HangCapture(const Case& facts) {
   const bool native = std::any_of(facts.incident.events.begin(), facts.incident.events.end(),
                                   [](const Event& event) { return event.kind == EventKind::heartbeat_stuck; });
   if (lacks(life.stacks))
-    wanted.push_back({"stacks", native ? " (py-spy dump --native --pid PID)"
-                                      : " (" + StackCommand(facts.incident) + ")"});
+    wanted.push_back(
+        {"stacks", native ? " (py-spy dump --native --pid PID)" : " (" + StackCommand(facts.incident) + ")"});
   if (lacks(life.nccl_logs) && !UsesGlooAlone(facts.incident)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
   if (wanted.empty())
     return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "

@@ -104,4 +104,14 @@ std::vector<std::string> StepsForOne(const std::string& outputs) {
           "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."};
 }
 
+bool FailedItself(const RankLife& life) {
+  return life.exception || life.consequence || life.init_error || life.vanished || life.cuda_oom || life.oom_killed ||
+         life.segfault || life.lost_peer || life.timeout;
+}
+
+bool LeftFiles(const Case& facts, Rank rank) {
+  const RankLife* life = facts.analyses.life.Of(rank);
+  return life && life->any();
+}
+
 }  // namespace tacet

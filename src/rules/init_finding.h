@@ -29,6 +29,11 @@ bool IsStoreUnreachable(const Event& event);
 // The address that could not be connected to; empty where it is not told.
 std::string_view TargetOf(const Event& event);
 
+// It reports an error or an end of its own.
+bool FailedItself(const RankLife& life);
+// A rank of which nothing is here may be known by its number alone.
+bool LeftFiles(const Case& facts, Rank rank);
+
 // A finding of the set-up family with what they share.
 Finding InitFinding(std::string_view cause, std::vector<Rank> ranks);
 

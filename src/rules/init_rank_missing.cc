@@ -34,17 +34,6 @@ bool BeganToJoin(const Case& facts, Rank rank) {
   return !stack || stack->place != StackReading::Place::host;
 }
 
-// A rank of which nothing is here may be known by its number alone.
-bool LeftFiles(const Case& facts, Rank rank) {
-  const RankLife* life = facts.analyses.life.Of(rank);
-  return life && life->any();
-}
-
-bool FailedItself(const RankLife& life) {
-  return life.exception || life.consequence || life.init_error || life.vanished || life.cuda_oom || life.oom_killed ||
-         life.segfault || life.lost_peer || life.timeout;
-}
-
 // Whom those that waited name, without those that failed: they came so far, and their own error tells more.
 std::vector<Rank> NamedAsMissing(const Case& facts, const InitView& init) {
   std::set<Rank> named;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/output_front.h"
+#include "model/network_address.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
 
@@ -27,6 +28,9 @@ std::vector<Rank> LateJoiners(const Case& facts, const Event& gave_up, const std
 
 std::optional<Finding> FindUnstartedStore(const Case& facts, const InitView& init) {
   if (!init.no_store || init.unreachable.size() < 2 || !init.started.empty()) return std::nullopt;
+  // What lies between hosts (a firewall, another network) can keep a store that runs from answering.
+  if (ScopeOf(TargetOf(*init.no_store)) != AddressScope::loopback && !init.no_store->Means(Meaning::refused))
+    return std::nullopt;
   std::vector<Rank> here;
   for (const auto& [rank, life] : facts.analyses.life.ranks)
     if (life.any()) here.push_back(rank);

@@ -13,8 +13,8 @@ namespace tacet {
 // nobody. Empty unless they are as many as the store counted as missing.
 std::vector<Rank> LateJoiners(const Case& facts, const Event& gave_up, const std::vector<Rank>& ranks);
 
-// All ranks of which there is a file number from 1 on, and each says that the store, which rank 0 runs, does not
-// answer: rank 0 most likely was not started.
+// There is a file of each rank from 1 on, and each says that nothing listens where rank 0 runs the store: rank 0 most
+// likely was not started.
 std::optional<Finding> FindUnstartedStore(const Case& facts, const InitView& init);
 
 // Of several ranks one alone waits in the store, behind a line that no other prints: it alone made the call that sets

@@ -30,8 +30,8 @@ std::span<const IndependentPair> IndependentPairs();
 bool Explains(std::string_view cause, std::string_view other);
 bool AreIndependent(std::string_view a, std::string_view b);
 
-// Puts findings into the order in which they explain each other: by severity, what nothing explains first, then the surer;
-// marks what is explained (`Finding::explained_by`). Findings that tie keep their order.
+// Puts findings into the order in which they explain each other: by severity, what nothing explains first, then the
+// surer; marks what is explained (`Finding::explained_by`). Findings that tie keep their order.
 void OrderByPrecedence(std::vector<Finding>& findings);
 
 }  // namespace tacet

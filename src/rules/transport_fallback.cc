@@ -26,8 +26,8 @@ struct NetworkChoice {
   ToldEvents staged;       // a connection over InfiniBand without GPUDirect
   ToldEvents direct_off;   // NCCL says that GPUDirect is off for an adapter
   bool direct_on = false;
-  const Event* told_staged = nullptr;  // ... that GPUDirect RDMA is off
-  const Event* told_fast = nullptr;    // whoever pasted the log says that the hosts have fast adapters
+  // Whoever pasted the log says that GPUDirect RDMA is off, or that the hosts have fast adapters.
+  const Event *told_staged = nullptr, *told_fast = nullptr;
 };
 
 bool IsConnectionOverIb(const Event& event) { return event.Means(Meaning::over_infiniband); }
@@ -74,9 +74,8 @@ NetworkChoice ReadChoices(const Case& facts) {
   return choice;
 }
 
-// The rule's advice, in its order: only what fits is given.
+// The rule's advice, in its order: only what fits is given, without the condition that the list of all steps needs.
 enum class Slow : uint8_t { sockets, shared_memory, staged };
-// Without the condition, which the list of all steps needs.
 std::string Advice(Slow kind) {
   const std::string_view step = kTransportFallbackRule.fix[static_cast<size_t>(kind)];
   const size_t colon = step.find(": ");
@@ -162,20 +161,6 @@ bool IsToldToUseSockets(const Case& facts) {
     if (event.kind != EventKind::environment) return false;
     const auto& setting = event.As<EnvironmentSetting>();
     return (setting.name == "NCCL_IB_DISABLE" && setting.value != "0") || setting.name == "NCCL_NET";
-  });
-}
-
-// No adapter is named, so none is there, and the program prints on behind the note: nothing is lost. MPI may carry
-// none of its data at all.
-bool IsNoteOfNoAdapter(const Case& facts, const ToldEvents& told) {
-  if (FindToldWords(facts.incident, EventKind::told_slow)) return false;
-  return std::all_of(told.events.begin(), told.events.end(), [&](const Event* note) {
-    if (!note->As<Warning>().object.starts_with("OpenFabrics")) return false;
-    return std::any_of(facts.incident.outlines.begin(), facts.incident.outlines.end(), [&](const LogOutline& outline) {
-      return std::any_of(outline.series.begin(), outline.series.end(), [&](const FigureSeries& figure) {
-        return figure.last.file == note->source.file && figure.last.line > note->source.line;
-      });
-    });
   });
 }
 

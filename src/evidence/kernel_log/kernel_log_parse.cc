@@ -7,7 +7,6 @@
 #include "base/launcher_prefix.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
-#include "model/site_messages.h"
 
 namespace tacet {
 namespace {
@@ -168,20 +167,6 @@ bool BeginsWithDevice(std::string_view message) {
   // domain:bus:slot.function
   return device.size() == 12 && device[4] == ':' && device[7] == ':' && device[10] == '.' &&
          device.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
-}
-
-// What no reader above knows: other drivers, disks, file systems, the kernel's own troubles.
-KernelMessage ParseSiteMessage(std::string_view message, KernelRecord* record) {
-  const SiteMatch match = ClassifySiteMessage(message);
-  if (!match.message) return KernelMessage::nothing;
-  *record = {};
-  record->kind = Kind::site_message;
-  record->text = message;
-  record->module = match.message->id;
-  // A part of the message itself, which lives as long as the text does.
-  if (const size_t at = message.find(match.subject); !match.subject.empty() && at != std::string_view::npos)
-    record->subject = message.substr(at, match.subject.size());
-  return KernelMessage::record;
 }
 
 KernelMessage ParseKnownMessage(std::string_view message, bool stamped, KernelRecord* record) {

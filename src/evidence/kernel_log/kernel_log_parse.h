@@ -65,6 +65,8 @@ KernelMessage ParseUnmistakable(std::string_view message, KernelRecord* out);
 KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out);
 KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out);
 KernelMessage ParseStorageMessage(std::string_view message, KernelRecord* out);
+// What no reader above knows: other drivers, disks, file systems, the kernel's own troubles.
+KernelMessage ParseSiteMessage(std::string_view message, KernelRecord* out);
 
 struct KernelSigns {
   uint32_t lines = 0, kernel = 0, loose = 0, other = 0, records = 0;
