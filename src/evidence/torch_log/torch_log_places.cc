@@ -330,9 +330,9 @@ void PlaceReader::ReadInto(Tail& tail, std::string_view text, int32_t rank, bool
     tail.in_trace = text.starts_with(' ');
     return;  // a frame, or the exception itself
   }
-  // The line of code that Python prints under a warning.
+  // The line of code that Python prints under a warning or a frame.
   const bool of_warning = tail.in_warning && text.starts_with("  ");
-  tail.in_warning = Contains(text, "Warning: ");
+  tail.in_warning = Contains(text, "Warning: ") || Trim(text).starts_with("File \"");
   if (of_warning || IsLibraryLine(text)) return;
   text = Trim(text).substr(0, 600);
   const LinePlace at = PlaceOf(text, rank);
