@@ -33,7 +33,7 @@ std::string ShowCauses(const LabFault& fault) {
 std::string_view ShowNeeds(const LabFault& fault) {
   switch (fault.needs) {
     case LabFault::Needs::nothing: return "";
-    case LabFault::Needs::nccl: return " [NCCL and a GPU]";
+    case LabFault::Needs::nccl: return " [needs NCCL and a GPU]";
     case LabFault::Needs::gloo: return " [gloo]";
     case LabFault::Needs::network_namespaces: return " [needs root: network namespaces]";
     case LabFault::Needs::memory_cgroup: return " [needs root: a memory cgroup]";

@@ -65,7 +65,10 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
   finding.confidence = drift->which() && drift->agreed ? Confidence::certain : Confidence::likely;
   if (drift->which()) finding.ranks = {rank};
   const std::string by = "by the norms or checksums that the job prints " + ValuesWords(*drift->odd, *drift->usual);
-  if (drift->agreed)
+  if (!drift->which()) {
+    finding.headline = "the parameters of " + RankWords({Rank{drift->usual->rank}, rank}) + " have differed since " +
+                       drift->odd->at + ", " + by + "; two ranks alone do not show which one is wrong";
+  } else if (drift->agreed)
     finding.headline = "the parameters of " + who + " differ from those of the other " + others + " since " +
                        drift->odd->at + ", " + by + "; at " + drift->agreed->at + " all were equal";
   else
@@ -73,7 +76,9 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
                        ", which are equal, " + by + ": so it is from " + drift->odd->at +
                        ", the first that is printed, to the end";
   finding.evidence.push_back({drift->odd->source, "", "the first value that differs"});
-  finding.evidence.push_back({drift->usual->source, "", "that of the others at the same step"});
+  finding.evidence.push_back(
+      {drift->usual->source, "",
+       drift->which() ? "that of the others at the same step" : "that of the other rank at the same step"});
   if (drift->agreed)
     finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
   if (drift->setting) {
@@ -83,7 +88,8 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
                           drift->setting->value + ", the others " + drift->usual_setting->value +
                           "): a value that depends on the rank or on the host makes replicas of different models.");
   }
-  const std::string look = "Look for what changes weights on " + who + " alone ";
+  const std::string look =
+      "Look for what changes weights on " + (drift->which() ? who : std::string("one of them")) + " alone ";
   finding.fix.push_back(
       drift->agreed ? look + "between " + drift->agreed->at + " and " + drift->odd->at +
                           ": an average of weights that is swapped in and not back, a checkpoint that one rank loads, "
@@ -92,10 +98,12 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
                           " starts from with the others: the checkpoint that it loads, a file of weights that its host "
                           "does not have, the seed, the settings of its optimizer. Where only gradients are averaged, "
                           "models that start apart stay apart: broadcast the parameters once before training.");
-  finding.fix.push_back(drift->agreed
+  finding.fix.push_back(!drift->agreed ? "Discard what was trained: gradients of different models were averaged."
+                        : drift->which()
                             ? "Discard what was trained since then, and continue from a checkpoint of a rank that "
                               "agreed with the others."
-                            : "Discard what was trained: gradients of different models were averaged.");
+                            : "Discard what was trained since then, and continue from a checkpoint of " +
+                                  drift->agreed->at + " or earlier.");
   if (drift->agreed)
     finding.fix.push_back(
         "If the program does nothing of that kind: test that GPU (dcgmi diag -r 3; nvidia-smi -q -d ECC).");
