@@ -212,7 +212,8 @@ int DepthOf(const TopologyTree& tree) {
       if (found == parent.end() || found->second < 0) break;
       at = found->second;
     }
-    deepest = std::max(deepest, depth);
+    // Of members whose ranks no log tells, numbers of the communicator and of the job can meet: no depth follows.
+    if (depth <= static_cast<int>(parent.size())) deepest = std::max(deepest, depth);
   }
   return deepest;
 }
