@@ -108,7 +108,7 @@ std::optional<StatedDifference> DifferenceIn(const Row& row, const std::vector<R
   return found;
 }
 
-using Lines = std::map<Rank, std::vector<const OwnLine*>>;
+using LinesByRank = std::map<Rank, std::vector<const OwnLine*>>;
 
 // The line of this rank that says the same as this one.
 const OwnLine* Counterpart(const OwnLine& line, Rank rank, const std::vector<const OwnLine*>& among, Rank other) {
@@ -119,7 +119,7 @@ const OwnLine* Counterpart(const OwnLine& line, Rank rank, const std::vector<con
   return nullptr;
 }
 
-StatedDifference FindSetting(const Lines& first, const std::vector<Rank>& ranks) {
+StatedDifference FindSetting(const LinesByRank& first, const std::vector<Rank>& ranks) {
   StatedDifference found;
   for (const OwnLine* line : first.begin()->second) {
     Row row;
@@ -140,7 +140,7 @@ StatedDifference FindSetting(const Lines& first, const std::vector<Rank>& ranks)
 }
 
 // The rounds before the last one, in which nobody was apart in this word.
-bool AgreedBefore(const Lines& tails, const std::vector<Rank>& ranks, size_t back, size_t at, size_t count) {
+bool AgreedBefore(const LinesByRank& tails, const std::vector<Rank>& ranks, size_t back, size_t at, size_t count) {
   Row row;
   for (const Rank rank : ranks) {
     const auto& lines = tails.at(rank);
@@ -152,7 +152,7 @@ bool AgreedBefore(const Lines& tails, const std::vector<Rank>& ranks, size_t bac
   return IsOneStatement(row, ranks) && ColumnOf(row, ranks, at).kind == Column::Kind::same;
 }
 
-StatedDifference FindValue(const Lines& tails, const std::vector<Rank>& ranks) {
+StatedDifference FindValue(const LinesByRank& tails, const std::vector<Rank>& ranks) {
   constexpr size_t kRounds = 2;
   Row row;
   for (const Rank rank : ranks) {
@@ -179,7 +179,7 @@ StatedDifference FindValue(const Lines& tails, const std::vector<Rank>& ranks) {
 
 StatedDifference FindStatedDifference(const Incident& incident) {
   std::vector<Rank> ranks = incident.AllRanks();
-  const Lines first = FirstLinesOfRanks(incident), tails = LastLinesOfRanks(incident);
+  const LinesByRank first = FirstLinesOfRanks(incident), tails = LastLinesOfRanks(incident);
   // Nothing else tells of ranks: those that print, if they are numbered from 0 on.
   if (ranks.empty() && !first.empty() && first.rbegin()->first.value + 1 == static_cast<int32_t>(first.size()))
     for (const auto& [rank, lines] : first) ranks.push_back(rank);
