@@ -64,13 +64,21 @@ struct FigureReader::Parts {
   std::vector<std::pair<const NamedNumber*, FigureName>> values;
 };
 
+FigureName FigureReader::NameOf(std::string_view name) {
+  constexpr size_t kMostNames = 512;
+  if (const auto known = names_.find(name); known != names_.end()) return known->second;
+  const FigureName meaning = MeaningOf(name);
+  if (names_.size() < kMostNames) names_.emplace(name, meaning);
+  return meaning;
+}
+
 // Where in the run, whose, and what remains.
 void FigureReader::ReadPlace(std::string_view text, Parts& parts) {
   std::string epoch, step;
   bool timed = false;
   std::vector<std::pair<const NamedNumber*, FigureName>> all;
   for (const NamedNumber& number : numbers_) {
-    FigureName name = MeaningOf(number.name);
+    FigureName name = NameOf(number.name);
     if (IsProse(number) && name.kind != FigureKind::rank) continue;
     const bool whole = IsWholeNumber(number);
     const bool of_time = SecondsOf(number, name, 1, false) >= 0;
@@ -238,7 +246,7 @@ void FigureReader::AddDecimals(const Parts& parts, bool of_table, const SourceRe
   for (const NamedNumber& number : numbers_) {
     if (number.index >= 0 || number.digest || number.name.empty() || (!number.marked && !of_table)) continue;
     if (!number.unit.empty() && number.unit != "s" && number.unit != "ms") continue;
-    const FigureName meaning = MeaningOf(number.name);
+    const FigureName meaning = NameOf(number.name);
     const bool of_time = !number.unit.empty() || meaning.has_unit;
     if (!(number.value >= 0) || !std::isfinite(number.value) || (!of_time && !Contains(number.word, "."))) continue;
     const FigureKind kind = meaning.kind;

@@ -27,6 +27,8 @@ class FigureReader {
 
  private:
   struct Parts;
+  // A log repeats few names on many lines.
+  FigureName NameOf(std::string_view name);
   void ReadPlace(std::string_view text, Parts& parts);
   void ReadTitle(std::string_view text);
   bool AddShare(Parts& parts, const SourceRef& source, LogOutline& out);
@@ -41,6 +43,7 @@ class FigureReader {
 
   ColumnReader columns_;
   std::vector<NamedNumber> numbers_;
+  std::map<std::string, FigureName, std::less<>> names_;  // what they mean
   std::map<std::pair<int32_t, std::string>, size_t> series_of_;
   std::map<int32_t, int64_t> counted_;        // lines without the number of a step, of each rank
   std::map<int32_t, int64_t> decimal_lines_;  // of those, with decimals
