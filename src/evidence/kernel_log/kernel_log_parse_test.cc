@@ -493,12 +493,14 @@ TEST(KernelLogHardware, TheDetailsOfAnAnnouncedPcieErrorAreNoSecondOne) {
 
 TEST(KernelLogHungTask, TheFirstFrameOfAModuleTellsWhereItWaits) {
   const std::string head = "[  721.028170] INFO: task tool:5403 blocked for more than 120 seconds.\n";
-  const KernelLog driver =
-      ParseKernelLog(head +
-                     "[  721.028346] Call Trace:\n[  721.028360]  [<ffffffff8170e16e>] ? left_over+0xe/0x10 [nvme]\n"
-                     "[  721.028368]  [<ffffffff8170de85>] schedule+0x35/0x80\n"
-                     "[  721.028422]  [<ffffffffa09c376e>] uvm_gpu_retain_by_uuid+0x1e/0x40 [nvidia_uvm]\n"
-                     "[  721.028430]  ioctl+0x1e/0x40 [other]\n");
+  // The records view the text.
+  const std::string text =
+      head +
+      "[  721.028346] Call Trace:\n[  721.028360]  [<ffffffff8170e16e>] ? left_over+0xe/0x10 [nvme]\n"
+      "[  721.028368]  [<ffffffff8170de85>] schedule+0x35/0x80\n"
+      "[  721.028422]  [<ffffffffa09c376e>] uvm_gpu_retain_by_uuid+0x1e/0x40 [nvidia_uvm]\n"
+      "[  721.028430]  ioctl+0x1e/0x40 [other]\n";
+  const KernelLog driver = ParseKernelLog(text);
   ASSERT_EQ(driver.records.size(), 1u);
   EXPECT_EQ(driver.records[0].module, "nvidia_uvm");
   EXPECT_EQ(ParseKernelLog(head + "[  721.028368]  schedule+0x35/0x80\n").records[0].module, "");
