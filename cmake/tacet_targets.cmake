@@ -25,7 +25,9 @@ include(${CMAKE_CURRENT_LIST_DIR}/tacet_hardening.cmake)
 # that each source stands on its own includes and ccache serves every checkout.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 30 CACHE STRING "Sources compiled at a time: few for one's own changes (preset work), many for a cold build")
 if(CMAKE_UNITY_BUILD)
-  file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
+  if(NOT EXISTS ${CMAKE_BINARY_DIR}/precompiled.cc) # written again, it would be compiled again
+    file(WRITE ${CMAKE_BINARY_DIR}/precompiled.cc "")
+  endif()
   set(tacet_library_headers <algorithm> <array> <charconv> <cstdint> <cstdio> <cstring> <functional> <map> <memory> <optional> <set>
     <span> <string> <string_view> <tuple> <unordered_map> <utility> <variant> <vector>)
   # The rooms above the model read all of it in every batch: parsed once, that is a seventh of the whole build.
@@ -89,6 +91,13 @@ endforeach()
 find_program(TACET_CCACHE ccache)
 if(TACET_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TACET_CCACHE})
+  # What stands on a precompiled header is kept only under these settings (ccache's manual, "Precompiled headers").
+  if(CMAKE_UNITY_BUILD)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TACET_CCACHE})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      add_compile_options(-fpch-preprocess)
+    endif()
+  endif()
 endif()
 
 function(tacet_room name)
