@@ -265,9 +265,7 @@ static bool IsOfAServant(const StackReader& reader, const ThreadStack& thread) {
 bool WaitsForALock(const Incident& incident, const StackReading& reading) {
   if (reading.place != Place::host) return false;
   for (const Frame& frame : {reading.innermost, reading.innermost_user}) {
-    std::string name(incident.strings.Get(frame.function));
-    for (char& c : name)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    const std::string name = LowerCase(incident.strings.Get(frame.function));
     const std::string_view file = incident.strings.Get(frame.file);
     const bool of_locks = file.find("filelock") != file.npos || file.find("portalocker") != file.npos ||
                           file.find("file_baton") != file.npos || file.find("fasteners") != file.npos;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/redact_span.h"
+#include "base/text_scan.h"
 
 namespace tacet {
 namespace {
@@ -78,9 +79,7 @@ bool IsNoValue(std::string_view value) {
       "missing", "required", "invalid", "wrong",    "incorrect", "expired",   "denied",   "not",
       "must",    "is",       "has",     "for",      "and",       "or",        "the",      "a",
       "please",  "yes",      "no",      "optional", "default",   "hidden",    "redacted", "authentication"};
-  std::string lower;
-  for (const char c : value.substr(0, 20)) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (IsOneOf(lower, kWords)) return true;
+  if (IsOneOf(LowerCase(value.substr(0, 20)), kWords)) return true;
   return value.empty() || value.starts_with("[redacted") || value.starts_with('<') || value.starts_with('$') ||
          value.starts_with("0x") || value.starts_with("-----BEGIN") || (value.starts_with('/') && !IsMixed(value)) ||
          std::all_of(value.begin(), value.end(), [](char c) { return c == '*' || c == 'x' || c == '.'; });

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/parse_double.h"
@@ -16,6 +18,13 @@ namespace tacet {
 // says so. Cheaper and clearer than regular expressions for fixed formats.
 
 inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+// ASCII only: names, units and words are compared in small letters.
+inline char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+inline std::string LowerCase(std::string_view text) {
+  std::string low(text);
+  std::transform(low.begin(), low.end(), low.begin(), [](char c) { return LowerCase(c); });
+  return low;
+}
 inline bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 inline bool TakeLiteral(std::string_view& text, std::string_view literal) {
@@ -108,7 +117,9 @@ inline bool IsWholeNumber(std::string_view word, double* value) {
   return TakeDouble(word, value) && word.empty() && *value - *value == 0;
 }
 
-inline bool Contains(std::string_view text, std::string_view part) { return FindText(text, part) != std::string_view::npos; }
+inline bool Contains(std::string_view text, std::string_view part) {
+  return FindText(text, part) != std::string_view::npos;
+}
 
 inline bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts)

@@ -37,15 +37,9 @@ std::string ExplainText(const Rule& rule) {
   return page.Take();
 }
 
-std::string InLowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 // "63", "Xid 63", "xid-63", "Xid: 63".
 std::optional<int64_t> XidNumber(std::string_view asked) {
-  const std::string lower = InLowerCase(asked);
+  const std::string lower = LowerCase(asked);
   std::string_view rest = lower;
   if (TakeLiteral(rest, "xid"))
     while (!rest.empty() && !IsDigit(rest.front()) && !std::isalpha(static_cast<unsigned char>(rest.front())))
@@ -63,10 +57,10 @@ std::vector<const XidMeaning*> XidsOf(std::string_view asked) {
     return found;
   }
   constexpr size_t kLeastLetters = 4;
-  const std::string words = InLowerCase(asked);
+  const std::string words = LowerCase(asked);
   if (words.size() < kLeastLetters) return found;
   for (const XidMeaning& one : AllXids())
-    if (InLowerCase(one.name).find(words) != std::string::npos) found.push_back(&one);
+    if (LowerCase(one.name).find(words) != std::string::npos) found.push_back(&one);
   return found;
 }
 
@@ -153,7 +147,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
                      "NVIDIA's Xid catalog has all of them: https://docs.nvidia.com/deploy/xid-errors"});
   // "out of memory": words of a cause may be arguments of their own, too.
   std::string joined;
-  for (const std::string& word : asked) joined += (joined.empty() ? "" : "-") + InLowerCase(word);
+  for (const std::string& word : asked) joined += (joined.empty() ? "" : "-") + LowerCase(word);
   const bool are_words = asked.size() > 1 && std::none_of(asked.begin(), asked.end(), [](const std::string& word) {
                            return FindRule(word) || XidNumber(word);
                          });

@@ -14,7 +14,7 @@ constexpr std::string_view kSpace = " \t\r\n";
 
 // "reward", "rewards/accuracy", "train_loss", "pg_loss"
 bool IsMetric(std::string_view name) {
-  const std::string low = Lowered(name);
+  const std::string low = LowerCase(name);
   return low.ends_with("loss") || low == "reward" || Contains(low, "grad_norm") || Contains(low, "perplexity");
 }
 
@@ -24,7 +24,7 @@ bool IsRate(std::string_view name) { return name == "learning_rate" || name == "
 bool IsPlainMetric(std::string_view name) { return name == "loss" || name == "grad_norm" || name == "reward"; }
 
 bool IsPlace(std::string_view name) {
-  const std::string low = Lowered(name);
+  const std::string low = LowerCase(name);
   for (const std::string_view one :
        {"step", "_step", "global_step", "trainer/global_step", "current_steps", "iteration", "iter", "epoch",
         "train/global_step", "train/epoch", "global_step/max_steps", "steps", "num_updates"})
@@ -36,7 +36,7 @@ bool IsPlace(std::string_view name) {
 std::string_view PlainName(std::string_view name) {
   for (const std::string_view one : {"_step", "global_step", "trainer/global_step", "current_steps",
                                      "train/global_step", "global_step/max_steps", "steps"})
-    if (Lowered(name) == one) return "step";
+    if (LowerCase(name) == one) return "step";
   return name;
 }
 
@@ -123,7 +123,7 @@ class MetricObject {
   }
 
   void Add(std::string_view name, std::string_view value) {
-    const std::string low = Lowered(value);
+    const std::string low = LowerCase(value);
     double number = 0;
     std::string_view rest = low;
     const bool lost = low == "nan" || low == "infinity" || low == "inf" || low == "-infinity" || low == "-inf";

@@ -49,9 +49,7 @@ bool StatesSlownessInChinese(std::string_view part) {
 }
 
 bool StatesNotFiniteInChinese(std::string_view part) {
-  std::string low(part);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  const std::string low = LowerCase(part);
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
   bool nan = false;
   for (size_t at = low.find("nan"); at != std::string::npos && !nan; at = low.find("nan", at + 3))

@@ -137,7 +137,8 @@ void ReadToldSignal(std::string_view sentence, const SourceRef& source, Fragment
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   const bool bus = Contains(low, "bus error");
   const bool fault = Contains(low, "segmentation fault") || HasOwnWord(low, "segfault") || HasOwnWord(low, "segfaults");
-  const bool begins = low.starts_with("bus error") || low.starts_with("segmentation fault") || low.starts_with("segfault");
+  const bool begins =
+      low.starts_with("bus error") || low.starts_with("segmentation fault") || low.starts_with("segfault");
   if (bus == fault || !(begins || TellsOccurrence(sentence))) return;
   const bool known = std::any_of(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
     return EndsOrFails(event) || event.kind == EventKind::shared_memory_full;
@@ -242,7 +243,7 @@ void ReadToldAdapters(std::string_view sentence, const SourceRef& source, Fragme
 // "uses NET/SOCKET instead of IB", "fails to use the Net/IB but instead relies on sockets", "the InfiniBand device is
 // not found": who says that knows that there is one.
 void ReadToldFallback(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
-  const std::string low = Lowered(sentence);
+  const std::string low = LowSentence(sentence);
   const bool fast =
       HasAnyWord(low, {"infiniband", "infini-band", "inifiniband", "infinband", "ib", "net/ib", "rdma", "roce"});
   const bool slow = HasAnyWord(low, {"net/socket", "socket", "sockets", "tcp", "ethernet"});
@@ -261,7 +262,7 @@ void ReadToldFallback(std::string_view sentence, const SourceRef& source, Fragme
 
 // "why GPU Direct RDMA is being disabled", "I do not see GDRDMA being enabled on those adapters"
 void ReadToldGpuDirect(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
-  const std::string low = Lowered(sentence);
+  const std::string low = LowSentence(sentence);
   if (!HasAnyWord(low, {"gpu direct rdma", "gpudirect rdma", "gpu-direct rdma", "gdrdma", "gdr"})) return;
   const bool off =
       HasAnyWord(low, {"disabled", "is off", "not enabled", "not used", "not being used", "not working"}) ||
@@ -277,7 +278,7 @@ void ReadToldGpuDirect(std::string_view sentence, const SourceRef& source, Fragm
 
 // "GPU0 is at 0% utilization, and GPUs 1-7 are at 100%", "all GPUs are at 100 % except GPU 3 (0 %)"
 void ReadToldUtilization(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
-  std::string low = Lowered(sentence);
+  std::string low = LowSentence(sentence);
   for (size_t at = low.find(" %"); at != std::string::npos; at = low.find(" %", at)) low.erase(at, 1);
   const size_t busy = low.find("100%");
   if (busy == std::string::npos || !ContainsAny(low, {"gpu"})) return;

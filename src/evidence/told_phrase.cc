@@ -48,11 +48,12 @@ bool IsOver(std::string_view low) {
 
 void AddRefusal(std::string_view line, const SourceRef& source, Fragment& fragment) {
   // Most lines hold none of the words that such messages have.
-  if (!ContainsAny(line, {"river", "CUDA", "cuda", "Cuda", "NVML", "vidia", "kernel image", "symbol", "device"})) return;
+  if (!ContainsAny(line, {"river", "CUDA", "cuda", "Cuda", "NVML", "vidia", "kernel image", "symbol", "device"}))
+    return;
   const Refusal* refusal = ClassifyRefusal(line);
   if (!refusal || std::find(std::begin(kOwnWords), std::end(kOwnWords), refusal->id) == std::end(kOwnWords)) return;
   const bool prose = IsProse(ProseOf(line));
-  const std::string low = Lowered(line);
+  const std::string low = LowSentence(line);
   if (prose && IsOver(low)) return;
   if (ContainsAny(line, {"INFO", "DEBUG", "WARN", "Warning", "warning"})) return;
   for (const Event& event : fragment.events)
@@ -86,7 +87,7 @@ bool TellsConnection(const Event& event) {
 
 // Only where the log itself tells no failure: then the sentence is all there is.
 void AddConnection(std::string_view line, bool titled, const SourceRef& source, Fragment& fragment) {
-  const std::string low = Lowered(line);
+  const std::string low = LowSentence(line);
   const ConnectionWords* found = nullptr;
   size_t at = std::string::npos;
   for (const ConnectionWords& one : kConnection)

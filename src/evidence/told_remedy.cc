@@ -157,7 +157,7 @@ bool IsWithoutEffect(std::string_view part) {
 
 std::optional<ToldRemedy> ReadRemedy(std::string_view line) {
   line = line.substr(0, std::min<size_t>(line.size(), 2000));
-  const std::string whole = Lowered(line);
+  const std::string whole = LowSentence(line);
   const Found any = FindSetting(whole);
   if (any.words == nullptr) return std::nullopt;
   // The sentence that names it.

@@ -10,12 +10,7 @@
 
 namespace tacet {
 
-std::string Lowered(std::string_view text) {
-  std::string out(text.substr(0, 2000));
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
+std::string LowSentence(std::string_view text) { return LowerCase(text.substr(0, 2000)); }
 
 static bool HasWord(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {

@@ -11,7 +11,8 @@ namespace tacet {
 
 using WordList = std::initializer_list<std::string_view>;
 
-std::string Lowered(std::string_view text);
+// In small letters, as far as sentences are read.
+std::string LowSentence(std::string_view text);
 // One of the words by itself, not inside of another.
 bool HasAnyWord(std::string_view text, WordList words);
 // Supposed, asked, over or denied.

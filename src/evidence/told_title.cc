@@ -28,7 +28,7 @@ std::string_view WithoutHead(std::string_view line) {
       TakeLiteral(line, ":");
       again = true;
     }
-    const std::string low = Lowered(line.substr(0, 20));
+    const std::string low = LowerCase(line.substr(0, 20));
     for (const std::string_view head : kHeads)
       if (low.starts_with(head) && low.size() > head.size() + 1 && low[head.size()] == ':') {
         line.remove_prefix(head.size() + 1);
@@ -58,7 +58,7 @@ bool TitleSaysItHangs(std::string_view title) {
     return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'()-_/+@:&%\"").find(c) != std::string_view::npos;
   });
   if (words.size() < 4 || words.size() > 150 || !plain) return false;
-  const std::string low = Lowered(words);
+  const std::string low = LowSentence(words);
   // A verb says that it happened; the noun alone may name a part of a program.
   if (std::count(low.begin(), low.end(), ' ') >= 2 && AnyPartStates(low, StatesAHang)) return true;
   return HasAnyWord(low, {"hang", "hangs", "hanging", "stuck", "freeze", "freezes", "frozen", "deadlock", "stalls"}) &&

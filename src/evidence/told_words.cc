@@ -109,7 +109,7 @@ bool SaysItHangs(std::string_view line) {
   const std::string prose = ProseOf(line);
   // Programs print short lines, too: only what a person marked up counts.
   if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
-  const std::string low = Lowered(prose);
+  const std::string low = LowSentence(prose);
   // "simply stops with this error" tells an end.
   if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
       ContainsAny(low, {" with:", " error:"}))
@@ -119,14 +119,14 @@ bool SaysItHangs(std::string_view line) {
 
 bool SaysItStops(std::string_view line) {
   if (!IsSentence(line) && !IsSentence(ProseOf(line))) return false;
-  const std::string low = Lowered(line);
+  const std::string low = LowSentence(line);
   return AnyPart(low, StatesAStop) && !HasAnyWord(low, {"early", "stopping", "script"});
 }
 
 bool SaysItIsSlow(std::string_view line) {
   if (ChineseSaysItIsSlow(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
-  const std::string low = Lowered(line);
+  const std::string low = LowSentence(line);
   // "the first iteration compiles, so it is slower": nothing is wrong with that.
   if (HasAnyWord(low, {"first iteration", "first iterations", "first step", "first steps", "first batch"}) &&
       ContainsAny(low, {"compil", "warm"}))
@@ -137,13 +137,13 @@ bool SaysItIsSlow(std::string_view line) {
 bool SaysItIsWrong(std::string_view line) {
   if (!IsProse(ProseOf(line)) && !Contains(line, "Out of bounds values : ")) return false;
   if (Trim(line).starts_with('#') || IsAdvice(line)) return false;
-  return StatesWrongResults(Lowered(line));
+  return StatesWrongResults(LowSentence(line));
 }
 
 bool SaysItIsNotFinite(std::string_view line) {
   if (ChineseSaysItIsNotFinite(line)) return true;
   if (!IsSentence(line) || IsAdvice(line)) return false;
-  return AnyPart(Lowered(line), StatesNotFinite);
+  return AnyPart(LowSentence(line), StatesNotFinite);
 }
 
 namespace {
@@ -159,7 +159,7 @@ void FillPeriod(std::string_view line, ToldPlace& place) {
   auto rest = After(line, "every ");
   int64_t every = 0;
   if (!rest || !TakeNumber(*rest, &every) || every < 2 || every > 1'000'000) return;
-  const std::string unit = Lowered(TakeWord(*rest));
+  const std::string unit = LowerCase(TakeWord(*rest));
   for (const std::string_view name : {"iterations", "steps", "batches"})
     if (unit.starts_with(name)) place.every = every, place.steps = name;
 }

@@ -143,7 +143,7 @@ ErrorRecord SortValues(const std::vector<NamedValue>& members) {
   ErrorRecord record;
   bool inside = false;  // of a record that tells the error
   for (const NamedValue& member : members) {
-    const std::string low = Lowered(member.key);
+    const std::string low = LowerCase(member.key);
     const std::string_view key = LastPartOfKey(low);
     if (member.object) {
       inside = IsAmong(key, kContainerKeys);
@@ -157,7 +157,7 @@ ErrorRecord SortValues(const std::vector<NamedValue>& members) {
     }
     const bool of_error = inside || low.starts_with("error.") || low.starts_with("exception.");
     if (IsAmong(key, kLevelKeys)) {
-      record.bad_level |= IsAmong(Lowered(member.value), kBadLevelNames);
+      record.bad_level |= IsAmong(LowerCase(member.value), kBadLevelNames);
     } else if (IsAmong(key, kTraceKeys)) {
       AppendPart(WithoutEscapes(member.value), record.traces);
     } else if (IsAmong(key, kErrorKeys) || (of_error && (IsAmong(key, kMessageKeys) || key == "value"))) {
@@ -186,10 +186,10 @@ bool BeginsLikeARecord(std::string_view json) {
   if (first.empty()) return false;
   bool level = false, message = false;
   for (const NamedValue& value : first) {
-    level |= IsAmong(Lowered(value.key), kLevelKeys);
-    message |= IsAmong(Lowered(value.key), kMessageKeys);
+    level |= IsAmong(LowerCase(value.key), kLevelKeys);
+    message |= IsAmong(LowerCase(value.key), kMessageKeys);
   }
-  return (level && message) || IsAmong(Lowered(first[0].key), kFirst);
+  return (level && message) || IsAmong(LowerCase(first[0].key), kFirst);
 }
 
 bool ReadErrorRecord(std::string_view line, std::string* text) {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "base/text_scan.h"
 #include "http/http_client.h"
 
 namespace tacet {
@@ -13,13 +14,6 @@ constexpr size_t kMostAnswerHead = 32768;
 bool ReadNumber(std::string_view text, int base, uint64_t* out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out, base);
   return error == std::errc() && end != text.data();
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/json_writer.h"
+#include "base/text_scan.h"
 
 namespace tacet {
 namespace {
@@ -84,9 +85,7 @@ bool ReadHeaderLine(std::string_view line, HttpHead& head) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos || !IsToken(line.substr(0, colon)))
     return head = BadHead(400, "a header line is malformed"), false;
-  std::string name(line.substr(0, colon));
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  std::string name = LowerCase(line.substr(0, colon));
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
@@ -100,10 +99,7 @@ bool ReadHeaderLine(std::string_view line, HttpHead& head) {
 }
 
 bool NamesOption(std::string_view list, std::string_view wanted) {
-  std::string lower(list);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower.find(wanted) != std::string::npos;
+  return LowerCase(list).find(wanted) != std::string::npos;
 }
 
 }  // namespace

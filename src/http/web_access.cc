@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/text_scan.h"
 #include "http/http_connection.h"
 
 namespace tacet {
@@ -63,12 +64,6 @@ std::optional<int64_t> UidOf(const std::string& name) {
   return digits ? std::optional<int64_t>(std::stoll(name)) : std::nullopt;
 }
 
-std::string LowerName(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // "node7:9560" -> "node7", "[::1]:9560" -> "::1"
 std::string_view HostIn(std::string_view text) {
   if (text.starts_with('[')) return text.substr(1, std::min(text.size(), text.find(']')) - 1);
@@ -104,8 +99,8 @@ WebAccess::WebAccess(WebAccessOptions options, WebConfig config)
       if (const auto uid = UidOf(name)) name_uids_.emplace(name, *uid);
   for (const auto& [name, uid] : config_.user_ids) name_uids_[name] = uid;
   char own[256] = {};
-  if (::gethostname(own, sizeof own - 1) == 0) host_names_.insert(LowerName(own));
-  for (const std::string& name : options_.host_names) host_names_.insert(LowerName(name));
+  if (::gethostname(own, sizeof own - 1) == 0) host_names_.insert(LowerCase(own));
+  for (const std::string& name : options_.host_names) host_names_.insert(LowerCase(name));
 }
 
 Result<std::unique_ptr<WebAccess>> WebAccess::Make(const WebAccessOptions& options, const HttpAddress& listen) {
@@ -127,7 +122,7 @@ Result<std::unique_ptr<WebAccess>> WebAccess::Make(const WebAccessOptions& optio
   }
   std::unique_ptr<WebAccess> access(new WebAccess(options, std::move(config)));
   if (!IsLoopbackName(listen.host) && !IsAddressLiteral(listen.host))
-    access->host_names_.insert(LowerName(listen.host));
+    access->host_names_.insert(LowerCase(listen.host));
   if (access->config_.tls) {
     auto tls = TlsContext::ForServer(*access->config_.tls);
     if (!tls) return tls.error();
@@ -209,7 +204,7 @@ std::optional<std::string> WebAccess::CheckPassword(std::string_view encoded, bo
 
 std::optional<std::string> WebAccess::NameOf(const HttpRequest& request, bool may_be_slow, bool* busy) {
   const std::string_view header = request.Header("authorization");
-  const std::string scheme = LowerName(header.substr(0, header.find(' ')));
+  const std::string scheme = LowerCase(header.substr(0, header.find(' ')));
   const std::string_view value = header.substr(std::min(header.size(), scheme.size() + 1));
   if (scheme == "bearer") return CheckToken(value);
   if (scheme == "basic") return CheckPassword(value, may_be_slow, busy);
@@ -217,7 +212,7 @@ std::optional<std::string> WebAccess::NameOf(const HttpRequest& request, bool ma
 }
 
 bool WebAccess::IsOwnHost(std::string_view host) const {
-  const std::string name = LowerName(HostIn(host));
+  const std::string name = LowerCase(HostIn(host));
   return host.empty() || IsAddressLiteral(name) || name == "localhost" || name.ends_with(".localhost") ||
          host_names_.contains(name);
 }
@@ -227,7 +222,7 @@ std::optional<HttpReply> WebAccess::RefuseForeignPage(const HttpRequest& request
   const std::string_view origin = request.Header("origin");
   const size_t slashes = origin.find("://");
   const std::string_view origin_host = slashes == std::string_view::npos ? origin : origin.substr(slashes + 3);
-  if (!origin.empty() && LowerName(origin_host) != LowerName(request.Header("host")))
+  if (!origin.empty() && LowerCase(origin_host) != LowerCase(request.Header("host")))
     return ErrorReply(403, "requests from other origins are refused; only pages of this service may ask");
   return std::nullopt;
 }

@@ -14,12 +14,6 @@
 namespace tacet {
 namespace {
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -87,7 +81,7 @@ Misreading ReadInteger(const Variable& variable, std::string_view value) {
     return {"0", "only exactly 1 switches it off"};
   if (number.whole && (value.size() < 2 || value[0] != '0' || !IsDigit(value[1])))
     return ReadRange(variable, number.value);
-  if (MeansNo(Lower(value))) return {};
+  if (MeansNo(LowerCase(value))) return {};
   const bool word = !IsDigit(value.front()) && value.front() != '-' && value.front() != '+';
   return {std::to_string(number.value),
           word           ? "write 1 or 0: NCCL reads any word as 0"
@@ -111,10 +105,10 @@ Misreading ReadLevel(const Variable& variable, std::string_view value) {
     if (ReadNcclNumber(value).value <= kLast) return {};
     return {"SYS: numeric levels end at 5", LevelAdvice(variable)};
   }
-  const std::string lower = Lower(value);
+  const std::string lower = LowerCase(value);
   for (const std::string_view level : kLevels) {
     if (value == level) return {};
-    if (lower == Lower(level)) return {"the default", "write " + std::string(level) + ": only capitals are known"};
+    if (lower == LowerCase(level)) return {"the default", "write " + std::string(level) + ": only capitals are known"};
   }
   return {"the default", LevelAdvice(variable)};
 }
@@ -126,8 +120,9 @@ Misreading ReadSubsystems(std::string_view value) {
     const size_t end = rest.find(',');
     const std::string_view word = Trim(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (word.empty() || IsOneOf(Lower(word), {"init", "coll", "p2p", "shm", "net", "graph", "tuning", "env", "alloc",
-                                              "call", "proxy", "nvls", "bootstrap", "reg", "profile", "ras", "all"}))
+    if (word.empty() ||
+        IsOneOf(LowerCase(word), {"init", "coll", "p2p", "shm", "net", "graph", "tuning", "env", "alloc", "call",
+                                  "proxy", "nvls", "bootstrap", "reg", "profile", "ras", "all"}))
       continue;
     return {"a list without '" + std::string(word) + "', which is not a subsystem",
             "write names of subsystems: INIT, ENV, NET, COLL, P2P, SHM, GRAPH, TUNING, PROXY, NVLS, BOOTSTRAP, ... or "
@@ -138,7 +133,7 @@ Misreading ReadSubsystems(std::string_view value) {
 
 Misreading ReadChoice(const Variable& variable, std::string_view value) {
   if (variable.name == "NCCL_DEBUG_SUBSYS") return ReadSubsystems(value);
-  const std::string lower = Lower(value);
+  const std::string lower = LowerCase(value);
   if (variable.name == "NCCL_DEBUG")
     return IsOneOf(lower, {"version", "warn", "info", "abort", "trace", "none"})
                ? Misreading{}
@@ -188,7 +183,7 @@ std::string_view WordMeant(std::string_view word, bool algorithms) {
   std::string_view meant;
   size_t found = 0;
   const auto look = [&](std::string_view right) {
-    if (right.size() > 2 && IsSlipOf(word, Lower(right))) meant = right, ++found;
+    if (right.size() > 2 && IsSlipOf(word, LowerCase(right))) meant = right, ++found;
   };
   if (algorithms)
     for (const std::string_view one : kAlgorithms) look(one);
@@ -205,7 +200,7 @@ Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber n
     const bool function = end != std::string_view::npos && rest[end] == ':';
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (written.starts_with('^')) written.remove_prefix(1);
-    const std::string word = Lower(written);
+    const std::string word = LowerCase(written);
     if (word.empty() || function) continue;
     const bool known = algorithms
                            ? IsOneOf(word, {"tree", "ring", "collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"})
@@ -250,7 +245,7 @@ Misreading FindMisreading(const Variable& variable, std::string_view value, Rele
     case ValueKind::algorithms: return ReadElements(value, true, nccl);
     case ValueKind::protocols: return ReadElements(value, false, nccl);
     case ValueKind::torch_flag:
-      if (IsOneOf(Lower(value), {"1", "y", "yes", "t", "true", "0", "n", "no", "f", "false"})) return {};
+      if (IsOneOf(LowerCase(value), {"1", "y", "yes", "t", "true", "0", "n", "no", "f", "false"})) return {};
       return {"an error", "write 1 or 0", "PyTorch fail when it creates a process group"};
     case ValueKind::torch_integer:
       if (IsDigit(value.front()) || (value.size() > 1 && value.front() == '-' && IsDigit(value[1]))) return {};

@@ -13,13 +13,6 @@ namespace {
 bool IsLetter(char c) { return c >= 'a' && c <= 'z'; }
 bool IsSeparator(char c) { return c == '_' || c == '-' || c == '.' || c == '=' || c == ':'; }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
-
 template <size_t N>
 bool IsOneOf(std::string_view word, const std::string_view (&words)[N]) {
   return std::find(std::begin(words), std::end(words), word) != std::end(words);
@@ -152,7 +145,7 @@ std::optional<Rank> FromNumberedFolder(std::string_view name, std::string_view f
 }  // namespace
 
 std::optional<Rank> RankFromPath(std::string_view path) {
-  const std::string lower = Lower(path);
+  const std::string lower = LowerCase(path);
   std::string_view folders = lower;
   const std::string_view name = TakeLastPart(folders);
   if (auto rank = AfterRankWord(name)) return rank;
@@ -167,7 +160,7 @@ std::optional<Rank> RankFromPath(std::string_view path) {
 std::optional<std::string> DoubtfulStem(std::string_view path) {
   // A worker's number is its own, and a dump or a trace is named by the program that wrote it.
   static constexpr std::string_view kTelling[] = {"worker", "trainer", "replica", "trace", "dump"};
-  const std::string lower = Lower(path);
+  const std::string lower = LowerCase(path);
   std::string_view folders = lower;
   const std::string_view name = TakeLastPart(folders);
   if (AfterRankWord(name)) return std::nullopt;

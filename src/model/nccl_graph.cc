@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <iterator>
 
+#include "base/text_scan.h"
+
 namespace tacet {
 namespace {
 
@@ -16,13 +18,12 @@ constexpr std::string_view kProtocolNames[] = {"LL", "LL128", "Simple", "?"};
 
 // Letters and digits are compared without case; underscores are skipped: "NVLS_TREE" is "NVLSTree".
 bool SameWord(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
   size_t i = 0, j = 0;
   for (;;) {
     while (i < a.size() && a[i] == '_') ++i;
     while (j < b.size() && b[j] == '_') ++j;
     if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
-    if (lower(a[i++]) != lower(b[j++])) return false;
+    if (LowerCase(a[i++]) != LowerCase(b[j++])) return false;
   }
 }
 

@@ -15,13 +15,6 @@ std::string_view WithoutMarks(std::string_view word) {
   return word.ends_with('.') ? word.substr(0, word.size() - 1) : word;
 }
 
-std::string SmallLetters(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 }  // namespace
 
 PrintedWords WordsIn(std::string_view text) {
@@ -69,11 +62,11 @@ std::string NameOf(const PrintedWords& words, size_t at) {
   const std::string_view word = words[at];
   if (const size_t sign = word.find_first_of("=:");
       sign != std::string_view::npos && sign > 0 && sign + 1 < word.size())
-    return SmallLetters(WithoutMarks(word.substr(0, sign)));
+    return LowerCase(WithoutMarks(word.substr(0, sign)));
   for (size_t i = at; i-- > 0;) {
     std::string_view before = WithoutMarks(words[i]);
     if (before.ends_with('=')) before.remove_suffix(1);
-    if (!before.empty() && !IsNumber(before)) return SmallLetters(before);
+    if (!before.empty() && !IsNumber(before)) return LowerCase(before);
   }
   return "";
 }
@@ -89,7 +82,7 @@ bool IsOfTheProcess(const std::string& name) {
 
 // "480 sentences", "batches=30": how much data a rank has is no setting.
 bool IsOfData(const PrintedWords& words, size_t at, const std::string& name) {
-  const std::string next = at + 1 < words.size() ? SmallLetters(WithoutMarks(words[at + 1])) : "";
+  const std::string next = at + 1 < words.size() ? LowerCase(WithoutMarks(words[at + 1])) : "";
   for (const std::string_view known : {"samples", "sentences", "rows", "examples", "batches", "records", "images",
                                        "documents", "files", "lines", "items", "parts", "shards", "frames"})
     if (next == known || name == known) return true;

@@ -19,12 +19,6 @@ struct Column {
   double scale = 1;  // to bytes, us or GB/s
 };
 
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 // Cells of one line: between commas, semicolons, tabs or bars where there are any, else between blanks.
 std::vector<std::string_view> CellsOf(std::string_view line) {
   std::vector<std::string_view> cells;
@@ -58,7 +52,7 @@ double TimeScale(std::string_view name) {
 
 // Bits are written with a small b; without a unit it is GB/s, as nccl-tests has it.
 double RateScale(std::string_view written) {
-  const std::string name = Lower(written);
+  const std::string name = LowerCase(written);
   const bool bits = Contains(name, "bit") || Contains(name, "bps") || Contains(written, "b/s");
   double scale = bits ? 0.125 : 1;
   if (Contains(name, "mib")) return 1048576e-9;
@@ -68,7 +62,7 @@ double RateScale(std::string_view written) {
 }
 
 Column ColumnOf(std::string_view written) {
-  const std::string name = Lower(written);
+  const std::string name = LowerCase(written);
   const auto has = [&](std::string_view part) { return Contains(name, part); };
   if (has("busbw") || has("bus_bw") || has("bus bw") || has("bus")) return {Kind::bus, RateScale(written)};
   if (has("algbw") || has("alg_bw") || has("bandwidth") || has("bw") || has("b/s") || has("bps"))
@@ -152,7 +146,7 @@ bool FitsByFigures(const std::vector<BenchTableRow>& rows) {
 
 // "# all_reduce, 16 ranks": words above a table.
 void TakeRemark(std::string_view line, std::string& operation, int64_t& ranks) {
-  const std::string text = Lower(line);
+  const std::string text = LowerCase(line);
   for (const auto& [word, name] :
        {std::pair{"reduce_scatter", "reduce_scatter"}, std::pair{"reducescatter", "reduce_scatter"},
         std::pair{"all_reduce", "all_reduce"}, std::pair{"allreduce", "all_reduce"},
@@ -197,7 +191,7 @@ int64_t ParseTableSize(std::string_view cell) {
       case 'b': break;
       default: return -1;
     }
-    std::string rest = Lower(cell.substr(cell[0] == 'b' || cell[0] == 'B' ? 0 : 1));
+    std::string rest = LowerCase(cell.substr(cell[0] == 'b' || cell[0] == 'B' ? 0 : 1));
     if (!rest.empty() && rest != "b" && rest != "ib" && rest != "byte" && rest != "bytes") return -1;
   }
   value *= scale;

@@ -12,8 +12,7 @@ namespace {
 std::string TakeLowerWord(std::string_view& text) {
   std::string word;
   while (!text.empty() && word.size() < 32) {
-    const char c = text.front();
-    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    const char lower = LowerCase(text.front());
     if ((lower < 'a' || lower > 'z') && !(lower == '_' && !word.empty())) break;
     word += lower;
     text.remove_prefix(1);

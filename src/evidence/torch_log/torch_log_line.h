@@ -46,14 +46,6 @@ inline void AppendCapped(std::string& text, std::string_view more, size_t limit 
   if (text.size() < limit) text.append(more.substr(0, limit - text.size()));
 }
 
-// ASCII only: names and units are compared in small letters.
-inline std::string LowerCase(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return low;
-}
-
 struct HostMemoryNote {
   int64_t percent = -1;
   std::string words;  // "98.6 %"
