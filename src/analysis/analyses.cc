@@ -96,9 +96,10 @@ Analyses Analyse(const Incident& incident) {
   // NCCL was asked twice, somebody is behind, and nothing moved in between.
   if (std::any_of(out.told.begin(), out.told.end(), [](const ToldLaggard& told) { return told.stands; }))
     out.outcome.unfinished_calls = out.outcome.aged = true;
-  out.front = FindOutputFront(incident);
-  out.stated = FindStatedDifference(incident);
-  if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks, out.front, &incident);
+  out.printed = ReadPrintedLines(incident);
+  out.front = FindOutputFront(out.printed);
+  out.stated = FindStatedDifference(out.printed);
+  if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks, out.front, out.printed);
   std::array<CallSource, 3> order = {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log};
   if (BoxesTellTheAftermath(incident, out.outcome)) std::swap(order[0], order[1]);
   for (const CallSource source : order) {
@@ -124,7 +125,7 @@ Analyses Analyse(const Incident& incident) {
   if (!out.silences.empty() && SomebodyIsLeftWaiting(incident, out.silences))
     for (const Silence& silence : out.silences)
       out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
-  out.end = ReadJobEnd(incident, out.life, out.outcome);
+  out.end = ReadJobEnd(incident, out.life, out.outcome, out.front);
   FindLateRanks(incident, out);
   out.topology = ReadTopology(incident);
   out.topology_checks = CheckTopology(incident, out.topology);

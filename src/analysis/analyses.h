@@ -40,6 +40,7 @@ struct Analyses {
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
   std::vector<ToldLaggard> told;
+  PrintedLines printed;        // what the program printed, by rank; points into the Incident
   OutputFront front;           // who is elsewhere by what the program prints
   StatedDifference stated;     // who prints another value than all others in a line of the same words
   StragglerReport stragglers;  // from traces, Inspector files, boxes and timed flight records, else pipeline timelines

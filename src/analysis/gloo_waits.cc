@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "analysis/own_way.h"
-
 namespace tacet {
 namespace {
 
@@ -34,23 +32,19 @@ bool SaidNothingBefore(const SignsOfLife& life, const RankLife& one) {
   return SaysNothingOfItsEnd(before);
 }
 
-}  // namespace
-
-namespace {
-
 // It printed lines of its own after it had noticed that a peer was gone: until then it had not come to where the others
 // waited.
-const OwnLine* WentOnBehindALoss(const Incident& incident, const RankLife& one) {
+const OwnLine* WentOnBehindALoss(const PrintedLines& printed, const RankLife& one) {
   if (!one.has_output || one.gloo_timeout || one.gave_up || one.exception) return nullptr;
   for (const Event* loss : {one.store_lost, one.lost_peer})
-    if (const OwnLine* line = loss ? LineBehind(incident, one.rank, *loss) : nullptr) return line;
+    if (const OwnLine* line = loss ? LineBehind(printed, one.rank, *loss) : nullptr) return line;
   return nullptr;
 }
 
 }  // namespace
 
 std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks,
-                                          const OutputFront& front, const Incident* incident) {
+                                          const OutputFront& front, const PrintedLines& printed) {
   const auto is_elsewhere = [&](Rank rank) {
     return std::any_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
       return one.rank == rank && one.place == StackReading::Place::host;
@@ -63,7 +57,7 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::ve
   const OwnLine* late = nullptr;
   for (const auto& [rank, one] : life.ranks) {
     const bool apart = front && front.rank == rank;
-    const OwnLine* went_on = incident ? WentOnBehindALoss(*incident, one) : nullptr;
+    const OwnLine* went_on = WentOnBehindALoss(printed, one);
     if (went_on) late = went_on;
     if (went_on || ((one.has_output || is_elsewhere(rank)) &&
                     (SaysNothingOfItsEnd(one) || (apart && SaidNothingBefore(life, one))))) {

@@ -18,7 +18,7 @@ namespace tacet {
 // ends before the others' is not listed, unless its stack shows it in code of its own, or the lines that it prints
 // show that it is at another place, or that it went on after the others had gone (with the Incident).
 std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks = {},
-                                          const OutputFront& front = {}, const Incident* incident = nullptr);
+                                          const OutputFront& front = {}, const PrintedLines& printed = {});
 
 // All ranks but this one raise because gloo lost a peer, nobody because its time was up: the process is gone.
 bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank);

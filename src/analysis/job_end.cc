@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "analysis/output_front.h"
 #include "analysis/plain_figures.h"
 #include "model/nccl_warnings.h"
 
@@ -135,7 +134,7 @@ std::map<FileId, uint32_t> FirstFinishes(const Incident& incident) {
 }
 
 // Progress lines came at a steady rhythm, then for many times that long there were none until something ended the job.
-int64_t QuietBefore(const Incident& incident, const Event& end) {
+int64_t QuietBefore(const Incident& incident, const Event& end, const OutputFront& front) {
   if (end.wall_ns == kNoTime) return 0;
   std::vector<int64_t> times;
   for (const Event& event : incident.events)
@@ -148,7 +147,7 @@ int64_t QuietBefore(const Incident& incident, const Event& end) {
   const int64_t quiet = end.wall_ns - times.back();
   const Patience& limits = incident.patience;
   // Where all ranks but one printed what comes next, less of it is enough.
-  const bool one_lags = FindOutputFront(incident).kind == OutputFront::Kind::lags;
+  const bool one_lags = front.kind == OutputFront::Kind::lags;
   const int64_t lessened = one_lags ? 3 : 1;
   const bool usual =
       quiet < limits.quiet_ns / lessened || quiet / limits.quiet_times * lessened < std::max<int64_t>(longest, 1);
@@ -176,7 +175,7 @@ bool EndsFromOutside(const Event& event) {
 
 }  // namespace
 
-JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome) {
+JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome, const OutputFront& front) {
   JobEnd end;
   const std::map<FileId, uint32_t> steps = LastSteps(incident), finishes = FirstFinishes(incident);
   const Event *crash = nullptr, *clean_up = nullptr, *hang = nullptr, *outside = nullptr;
@@ -217,7 +216,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   for (const auto& [rank, one] : life.ranks)
     if (one.gloo_timeout && !outcome.first_failure && earlier(*one.gloo_timeout, hang)) hang = one.gloo_timeout;
   if (outside && (!crash || EndsFromOutside(*crash)) && !hang) {
-    end.quiet_ns = QuietBefore(incident, *outside);
+    end.quiet_ns = QuietBefore(incident, *outside, front);
     const bool by_signal = std::any_of(incident.events.begin(), incident.events.end(),
                                        [](const Event& event) { return event.kind == EventKind::scheduler_kill; });
     end.looked_at = by_signal && !outcome.somebody_finished && IsLookedAt(incident, life);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analysis/output_front.h"
 #include "analysis/said_end.h"
 #include "analysis/signs_of_life.h"
 
@@ -22,7 +23,8 @@ struct JobEnd {
   SaidEnd said;                 // open and finished only: the output says that the job is done
 };
 
-JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome);
+JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome,
+                  const OutputFront& front = {});
 
 // A sign that a process did not survive, whatever the reason: an uncaught error, a signal, an exit code, a kill.
 bool IsSignOfCrash(const Event& event);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
 #include <vector>
 
-#include "model/incident.h"
+#include "analysis/printed_lines.h"
 
 namespace tacet {
 
@@ -27,15 +26,6 @@ struct OutputFront {
 
 // Needs the output of every rank, and at least three. Whose file ends within a line is not judged: the end of it was
 // not written.
-OutputFront FindOutputFront(const Incident& incident);
-
-// The last lines that each rank prints, and the first ones; without those whose output is not here.
-std::map<Rank, std::vector<const OwnLine*>> LastLinesOfRanks(const Incident& incident);
-std::map<Rank, std::vector<const OwnLine*>> FirstLinesOfRanks(const Incident& incident);
-// PyTorch's warnings by which a rank calls barrier().
-std::map<Rank, std::vector<const OwnLine*>> BarriersOfRanks(const Incident& incident);
-
-// The last lines of one rank, oldest first; empty where its output is not here.
-std::vector<const OwnLine*> OwnLinesOf(const Incident& incident, Rank rank);
+OutputFront FindOutputFront(const PrintedLines& printed);
 
 }  // namespace tacet

@@ -32,11 +32,13 @@ std::vector<std::pair<int32_t, std::string>> OnAll(int32_t world, const std::vec
   return lines;
 }
 
+OutputFront::Kind KindOf(const Incident& incident) { return FindOutputFront(ReadPrintedLines(incident)).kind; }
+
 TEST(OutputFront, ARankWithoutTheLineThatAllOthersPrintLags) {
   auto lines = OnAll(4, {"step 1", "step 2"});
   for (const int32_t rank : {0, 1, 3}) lines.emplace_back(rank, "step 3");
   const Incident incident = Printed(4, lines);
-  const OutputFront front = FindOutputFront(incident);
+  const OutputFront front = FindOutputFront(ReadPrintedLines(incident));
   EXPECT_EQ(front.kind, OutputFront::Kind::lags);
   EXPECT_EQ(front.rank, Rank{2});
   ASSERT_NE(front.other, nullptr);
@@ -46,14 +48,14 @@ TEST(OutputFront, ARankWithoutTheLineThatAllOthersPrintLags) {
 TEST(OutputFront, ALineThatTheRankNeverPrintsShowsNoLag) {
   auto lines = OnAll(4, {"step 1", "step 2"});
   for (const int32_t rank : {0, 1, 3}) lines.emplace_back(rank, "summary of rows");
-  EXPECT_EQ(FindOutputFront(Printed(4, lines)).kind, OutputFront::Kind::apart);
+  EXPECT_EQ(KindOf(Printed(4, lines)), OutputFront::Kind::apart);
 }
 
 TEST(OutputFront, TheOnlyRankWithTheNextLineLeads) {
   auto lines = OnAll(3, {"step 1", "step 2"});
   lines.emplace_back(1, "step 3");
   const Incident incident = Printed(3, lines);
-  const OutputFront front = FindOutputFront(incident);
+  const OutputFront front = FindOutputFront(ReadPrintedLines(incident));
   EXPECT_EQ(front.kind, OutputFront::Kind::leads);
   EXPECT_EQ(front.rank, Rank{1});
 }
@@ -62,7 +64,7 @@ TEST(OutputFront, TheOnlyRankWithALineOfItsOwnIsElsewhere) {
   auto lines = OnAll(3, {"step 1", "step 2"});
   lines.emplace_back(0, "writes the table");
   const Incident incident = Printed(3, lines);
-  const OutputFront front = FindOutputFront(incident);
+  const OutputFront front = FindOutputFront(ReadPrintedLines(incident));
   EXPECT_EQ(front.kind, OutputFront::Kind::elsewhere);
   EXPECT_EQ(front.rank, Rank{0});
 }
@@ -74,17 +76,19 @@ TEST(OutputFront, RanksThatCountDifferentlyAreApartByTheirLastLines) {
       lines.emplace_back(rank, "step " + std::to_string(rank == 1 ? 2 * step : 4 * step + 1));
   for (const int32_t rank : {0, 2}) lines.emplace_back(rank, "trained");
   const Incident incident = Printed(3, lines);
-  const OutputFront front = FindOutputFront(incident);
+  const OutputFront front = FindOutputFront(ReadPrintedLines(incident));
   EXPECT_EQ(front.kind, OutputFront::Kind::apart);
   EXPECT_EQ(front.rank, Rank{1});
 }
 
-TEST(OutputFront, RanksAtOneLineAreEven) { EXPECT_FALSE(FindOutputFront(Printed(3, OnAll(3, {"step 1", "step 2"})))); }
+TEST(OutputFront, RanksAtOneLineAreEven) {
+  EXPECT_EQ(KindOf(Printed(3, OnAll(3, {"step 1", "step 2"}))), OutputFront::Kind::none);
+}
 
 TEST(OutputFront, TwoRanksThatLagAreNotOne) {
   auto lines = OnAll(4, {"step 1", "step 2"});
   for (const int32_t rank : {0, 1}) lines.emplace_back(rank, "step 3");
-  EXPECT_FALSE(FindOutputFront(Printed(4, lines)));
+  EXPECT_EQ(KindOf(Printed(4, lines)), OutputFront::Kind::none);
 }
 
 TEST(OutputFront, ARankWithoutOutputForbidsIt) {
@@ -92,7 +96,7 @@ TEST(OutputFront, ARankWithoutOutputForbidsIt) {
   for (const std::string text : {"step 1", "step 2"})
     for (const int32_t rank : {0, 1, 2}) lines.emplace_back(rank, text);
   for (const int32_t rank : {0, 1}) lines.emplace_back(rank, "step 3");
-  EXPECT_FALSE(FindOutputFront(Printed(4, lines)));
+  EXPECT_EQ(KindOf(Printed(4, lines)), OutputFront::Kind::none);
 }
 
 TEST(OutputFront, AFileThatEndsWithinALineTellsNothingOfItsRank) {
@@ -104,9 +108,9 @@ TEST(OutputFront, AFileThatEndsWithinALineTellsNothingOfItsRank) {
     for (const std::string text : {"step 1", "step 2", "step 3"})
       if (rank != 2 || text != "step 3") outline.own_lines.push_back(Line(rank, text));
   }
-  EXPECT_TRUE(FindOutputFront(incident));
+  EXPECT_TRUE(FindOutputFront(ReadPrintedLines(incident)));
   incident.outlines.back().cut_end = true;
-  EXPECT_FALSE(FindOutputFront(incident));
+  EXPECT_FALSE(FindOutputFront(ReadPrintedLines(incident)));
 }
 
 }  // namespace

@@ -5,12 +5,10 @@
 #include <map>
 #include <vector>
 
-#include "analysis/output_front.h"
-
 namespace tacet {
 namespace {
 
-using Lines = std::vector<const OwnLine*>;
+using Lines = PrintedLines::Lines;
 using LinesOfRanks = std::map<Rank, Lines>;
 
 bool OthersPrint(const LinesOfRanks& tails, Rank rank, uint64_t shape) {
@@ -21,10 +19,9 @@ bool OthersPrint(const LinesOfRanks& tails, Rank rank, uint64_t shape) {
 }
 
 // Nothing of the program follows it.
-const OwnLine* LastBarrier(const Incident& incident, const Lines& own, Rank rank) {
-  const auto barriers = BarriersOfRanks(incident);
-  const auto found = barriers.find(rank);
-  if (found == barriers.end() || found->second.empty()) return nullptr;
+const OwnLine* LastBarrier(const PrintedLines& printed, const Lines& own, Rank rank) {
+  const auto found = printed.barriers.find(rank);
+  if (found == printed.barriers.end() || found->second.empty()) return nullptr;
   const OwnLine* last = found->second.back();
   // Of output in two files only times would tell which came last.
   const bool is_last = std::all_of(own.begin(), own.end(), [&](const OwnLine* line) {
@@ -73,28 +70,27 @@ const OwnLine* WhereOthersWait(const LinesOfRanks& tails, const Lines& own, Rank
 
 }  // namespace
 
-OwnWay FindOwnWay(const Incident& incident, const RankLife& life) {
+OwnWay FindOwnWay(const PrintedLines& printed, const RankLife& life) {
   constexpr int64_t kManyLines = 3;
   const Rank rank = life.rank;
-  const LinesOfRanks tails = LastLinesOfRanks(incident);
-  const auto found = tails.find(rank);
-  if (found == tails.end() || found->second.empty() || tails.size() < 2) return {};
-  const Lines& own = found->second;
+  const LinesOfRanks& tails = printed.last;
+  const Lines& own = printed.LastOf(rank);
+  if (own.empty() || tails.size() < 2) return {};
   OwnWay way;
   way.own = own.back();
   for (const Event* loss : {life.store_lost, life.lost_peer})
-    if (const OwnLine* line = loss && !life.timeout ? LineBehind(incident, rank, *loss) : nullptr) {
+    if (const OwnLine* line = loss && !life.timeout ? LineBehind(printed, rank, *loss) : nullptr) {
       way.kind = OwnWay::Kind::went_on;
       way.own = line;
       return way;
     }
-  if (const OwnLine* barrier = LastBarrier(incident, own, rank)) {
+  if (const OwnLine* barrier = LastBarrier(printed, own, rank)) {
     way.kind = OwnWay::Kind::in_barrier;
     way.own = barrier;
     return way;
   }
   // Others must be known by their lines, too.
-  if (tails.size() < incident.AllRanks().size()) return {};
+  if (tails.size() < printed.ranks.size()) return {};
   if (way.lines = LinesAtWork(tails, own, rank); way.lines >= kManyLines) {
     way.kind = OwnWay::Kind::at_work;
   } else if (way.next = FollowerOf(tails, own, rank); way.next) {
@@ -105,14 +101,6 @@ OwnWay FindOwnWay(const Incident& incident, const RankLife& life) {
     way.kind = OwnWay::Kind::other_branch;
   }
   return way;
-}
-
-const OwnLine* LineBehind(const Incident& incident, Rank rank, const Event& event) {
-  const auto lines = OwnLinesOf(incident, rank);
-  const auto found = std::find_if(lines.rbegin(), lines.rend(), [&](const OwnLine* line) {
-    return line->source.file == event.source.file && line->source.line > event.source.line;
-  });
-  return found == lines.rend() ? nullptr : *found;
 }
 
 }  // namespace tacet

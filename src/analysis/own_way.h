@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "analysis/printed_lines.h"
 #include "analysis/signs_of_life.h"
-#include "model/incident.h"
 
 namespace tacet {
 
@@ -30,10 +30,6 @@ struct OwnWay {
   }
 };
 
-OwnWay FindOwnWay(const Incident& incident, const RankLife& life);
-
-// The line that the program printed on this rank behind the event, in the same file: it went on. Null where there is
-// none.
-const OwnLine* LineBehind(const Incident& incident, Rank rank, const Event& event);
+OwnWay FindOwnWay(const PrintedLines& printed, const RankLife& life);
 
 }  // namespace tacet

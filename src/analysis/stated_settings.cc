@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/output_front.h"
 #include "base/text_scan.h"
 #include "model/printed_words.h"
 
@@ -47,17 +46,23 @@ struct Column {
 };
 
 Column ColumnOf(const Row& row, const std::vector<Rank>& ranks, size_t at) {
-  const auto differ = [&](const auto& of) {
-    std::map<std::string, std::vector<size_t>> values;
-    for (size_t i = 0; i < ranks.size(); ++i) values[of(i)].push_back(i);
-    return values;
+  const auto same = [&](const auto& of) {
+    for (size_t i = 1; i < ranks.size(); ++i)
+      if (of(i) != of(0)) return false;
+    return true;
   };
-  if (differ([&](size_t i) { return WithoutRank(row.words[i][at], ranks[i]); }).size() == 1) return {};
-  const auto values = differ([&](size_t i) { return row.words[i][at]; });
-  if (values.size() == 1) return {};
-  if (values.size() == 2)
-    for (const auto& [value, who] : values)
-      if (who.size() == 1) return {Column::Kind::odd, who.front()};
+  const auto word = [&](size_t i) -> const std::string& { return row.words[i][at]; };
+  if (same(word) || same([&](size_t i) { return WithoutRank(word(i), ranks[i]); })) return {};
+  // Two values, and one of them on one rank alone.
+  size_t other = 1;
+  while (word(other) == word(0)) ++other;
+  size_t of_first = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (word(i) != word(0) && word(i) != word(other)) return {Column::Kind::varies, 0};
+    of_first += word(i) == word(0);
+  }
+  if (of_first == 1) return {Column::Kind::odd, 0};
+  if (of_first + 1 == ranks.size()) return {Column::Kind::odd, other};
   return {Column::Kind::varies, 0};
 }
 
@@ -108,28 +113,42 @@ std::optional<StatedDifference> DifferenceIn(const Row& row, const std::vector<R
   return found;
 }
 
-using LinesByRank = std::map<Rank, std::vector<const OwnLine*>>;
+using LinesByRank = std::map<Rank, PrintedLines::Lines>;
 
-// The line of this rank that says the same as this one.
-const OwnLine* Counterpart(const OwnLine& line, Rank rank, const std::vector<const OwnLine*>& among, Rank other) {
-  for (const OwnLine* one : among) {
-    Row row{{&line, one}, {WordsIn(line.text), WordsIn(one->text)}};
-    if (IsOneStatement(row, {rank, other})) return one;
+// The first lines of one rank, split once.
+struct SplitLines {
+  const PrintedLines::Lines* lines = nullptr;
+  std::vector<Words> words;
+};
+
+SplitLines Split(const PrintedLines::Lines& lines) {
+  SplitLines out{&lines, {}};
+  for (const OwnLine* line : lines) out.words.push_back(WordsIn(line->text));
+  return out;
+}
+
+// Adds the line of this rank that says the same as that of the first rank. False where there is none.
+bool AddCounterpart(Row& row, Rank first, Rank rank, const SplitLines& among) {
+  for (size_t i = 0; i < among.words.size(); ++i) {
+    if (among.words[i].size() != row.words.front().size()) continue;
+    const Row pair{{row.lines.front(), (*among.lines)[i]}, {row.words.front(), among.words[i]}};
+    if (!IsOneStatement(pair, {first, rank})) continue;
+    row.lines.push_back((*among.lines)[i]);
+    row.words.push_back(among.words[i]);
+    return true;
   }
-  return nullptr;
+  return false;
 }
 
 StatedDifference FindSetting(const LinesByRank& first, const std::vector<Rank>& ranks) {
+  std::vector<SplitLines> split;
+  for (const Rank rank : ranks) split.push_back(Split(first.at(rank)));
   StatedDifference found;
-  for (const OwnLine* line : first.begin()->second) {
-    Row row;
-    for (const Rank rank : ranks) {
-      const OwnLine* one = rank == ranks.front() ? line : Counterpart(*line, ranks.front(), first.at(rank), rank);
-      if (!one) break;
-      row.lines.push_back(one);
-      row.words.push_back(WordsIn(one->text));
-    }
-    if (row.lines.size() != ranks.size() || !IsOneStatement(row, ranks)) continue;
+  for (size_t line = 0; line < split.front().words.size(); ++line) {
+    Row row{{(*split.front().lines)[line]}, {split.front().words[line]}};
+    size_t at = 1;
+    while (at < ranks.size() && AddCounterpart(row, ranks.front(), ranks[at], split[at])) ++at;
+    if (at != ranks.size() || !IsOneStatement(row, ranks)) continue;
     const auto difference = DifferenceIn(row, ranks);
     if (!difference) continue;
     if (!*difference || (found && found.rank != difference->rank)) return {};
@@ -177,9 +196,9 @@ StatedDifference FindValue(const LinesByRank& tails, const std::vector<Rank>& ra
 
 }  // namespace
 
-StatedDifference FindStatedDifference(const Incident& incident) {
-  std::vector<Rank> ranks = incident.AllRanks();
-  const LinesByRank first = FirstLinesOfRanks(incident), tails = LastLinesOfRanks(incident);
+StatedDifference FindStatedDifference(const PrintedLines& printed) {
+  std::vector<Rank> ranks = printed.ranks;
+  const LinesByRank &first = printed.first, &tails = printed.last;
   // Nothing else tells of ranks: those that print, if they are numbered from 0 on.
   if (ranks.empty() && !first.empty() && first.rbegin()->first.value + 1 == static_cast<int32_t>(first.size()))
     for (const auto& [rank, lines] : first) ranks.push_back(rank);

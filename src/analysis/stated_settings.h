@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/incident.h"
+#include "analysis/printed_lines.h"
 
 namespace tacet {
 
@@ -27,6 +27,6 @@ struct StatedDifference {
 };
 
 // Needs such a line of every rank, and at least three ranks. Empty where lines set different ranks apart.
-StatedDifference FindStatedDifference(const Incident& incident);
+StatedDifference FindStatedDifference(const PrintedLines& printed);
 
 }  // namespace tacet

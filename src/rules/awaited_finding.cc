@@ -23,12 +23,9 @@ struct Awaiting {
 bool IsOutsideWait(const OwnLine& line) { return line.wait == LineWait::thing || line.wait == LineWait::person; }
 
 // Each rank's last lines. Where no record knows the job's ranks, those that lines name.
-std::map<Rank, std::vector<const OwnLine*>> LastLines(const Case& facts) {
-  std::map<Rank, std::vector<const OwnLine*>> lines;
-  const std::vector<Rank> all = facts.incident.AllRanks();
-  for (const Rank rank : all)
-    if (auto own = OwnLinesOf(facts.incident, rank); !own.empty()) lines[rank] = std::move(own);
-  if (!all.empty()) return lines;
+std::map<Rank, PrintedLines::Lines> LastLines(const Case& facts) {
+  if (!facts.analyses.printed.ranks.empty()) return facts.analyses.printed.last;
+  std::map<Rank, PrintedLines::Lines> lines;
   for (const LogOutline& outline : facts.incident.outlines)
     for (const OwnLine& line : outline.own_lines)
       if (line.rank >= 0 && !line.local) lines[Rank{line.rank}].push_back(&line);
@@ -127,7 +124,7 @@ std::optional<Finding> LastLineFinding(const Case& facts, const std::vector<Awai
   finding.confidence = first.times >= kOften ? Confidence::likely : Confidence::possible;
   const std::string who = RankWords(finding.ranks);
   finding.headline =
-      who + (one ? " waits, by its last line" : " wait, by their last lines") + ": '" + MessageWords(first.text) + "'" +
+      who + (one ? " waits, by its last line" : " wait, by their last lines") + ": " + QuotedLine(first) +
       (first.times >= kOften ? ", printed " + std::to_string(first.times) + " times" : "") +
       "; nothing is printed after that, so " + (others.empty() ? "the others" : RankWords(others)) + " most likely " +
       (others.size() == 1 ? "waits for " : "wait for ") + (one ? "it" : "them") + " in a collective";
@@ -152,8 +149,8 @@ std::optional<Finding> ToldWaitFinding(const Case& facts, const std::vector<Awai
   Finding finding = WaitFinding({*own}, told.waiters);
   finding.confidence = Confidence::likely;
   const std::string who = RankWords({own->rank});
-  finding.headline = who + " waits, by its last line: '" + MessageWords(own->line->text) + "'; " +
-                     RankWords(told.waiters) + " gave up waiting for it";
+  finding.headline = who + " waits, by its last line: " + QuotedLine(*own->line) + "; " + RankWords(told.waiters) +
+                     " gave up waiting for it";
   finding.evidence.push_back({own->line->source, own->line->text, "the last line of " + who});
   finding.evidence.push_back({told.source, "", "the others waited for " + who});
   AddSteps({*own}, who, finding);

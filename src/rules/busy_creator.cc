@@ -16,15 +16,14 @@ static void TellBusyCreator(const Case& facts, Rank creator, Finding& finding) {
   finding.explanation =
       "The first collective creates the communicator, and rank 0 sends its id to the others. A rank that loads or "
       "downloads data before that makes all others wait; the first rank to time out ends the job.";
-  const auto lines = OwnLinesOf(facts.incident, creator);
+  const auto& lines = facts.analyses.printed.LastOf(creator);
   if (!lines.empty())
     finding.evidence.push_back({lines.back()->source, lines.back()->text,
                                 "the last line that " + RankWords({creator}) + " printed of its own"});
   finding.fix = {"See what " + RankWords({creator}) +
                      " does between init_process_group and its first collective (a download, tokenizing, a cache, a "
                      "lock): " +
-                     (lines.empty() ? "its output" : "its last line is '" + MessageWords(lines.back()->text) + "'") +
-                     ".",
+                     (lines.empty() ? "its output" : "its last line is " + QuotedLine(*lines.back())) + ".",
                  "Prepare the data before the job starts, or before init_process_group.",
                  "If it is only slow: raise the limit with init_process_group(timeout=...)."};
 }

@@ -12,8 +12,8 @@ namespace tacet {
 namespace {
 
 // The last line of its own that a rank printed: it often says that it is done.
-const OwnLine* LastWord(const Incident& incident, Rank rank) {
-  const auto lines = OwnLinesOf(incident, rank);
+const OwnLine* LastWord(const PrintedLines& printed, Rank rank) {
+  const auto& lines = printed.LastOf(rank);
   return lines.empty() ? nullptr : lines.back();
 }
 
@@ -44,11 +44,10 @@ std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
   } else {
     finding.operation = ToldOperation(facts.incident);
   }
-  const OwnLine* last = LastWord(facts.incident, left.ranks.front());
-  finding.headline =
-      (one ? "The program of " + who + " ended" : "The programs of " + who + " ended") + " without an error while " +
-      RankWords(left.waiters) + " still waited" + WaitWords(facts) +
-      (last ? "; the last line of " + RankWords({left.ranks.front()}) + " is '" + MessageWords(last->text) + "'" : "");
+  const OwnLine* last = LastWord(facts.analyses.printed, left.ranks.front());
+  finding.headline = (one ? "The program of " + who + " ended" : "The programs of " + who + " ended") +
+                     " without an error while " + RankWords(left.waiters) + " still waited" + WaitWords(facts) +
+                     (last ? "; the last line of " + RankWords({left.ranks.front()}) + " is " + QuotedLine(*last) : "");
   finding.evidence.push_back(CiteEvent(*left.left, "the program of " + who + " ends"));
   if (last) finding.evidence.push_back({last->source, last->text, "the last line that it printed of its own"});
   finding.evidence.push_back(CiteEvent(*left.felt, "what the others report after that"));

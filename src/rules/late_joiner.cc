@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/output_front.h"
 #include "model/network_address.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
@@ -62,8 +61,8 @@ std::optional<Finding> FindLoneGroup(const Case& facts) {
     if (wait && wait->rank != event.rank) return std::nullopt;
     if (!wait) wait = &event;
   }
-  const auto tails = LastLinesOfRanks(facts.incident);
-  if (!wait || tails.size() < 3 || tails.size() != facts.incident.AllRanks().size()) return std::nullopt;
+  const auto& tails = facts.analyses.printed.last;
+  if (!wait || tails.size() < 3 || tails.size() != facts.analyses.printed.ranks.size()) return std::nullopt;
   const auto own = tails.find(wait->rank);
   if (own == tails.end() || own->second.size() < 2) return std::nullopt;
   const OwnLine* last = own->second.back();
@@ -84,8 +83,8 @@ std::optional<Finding> FindLoneGroup(const Case& facts) {
   finding.status = Status::crash;
   finding.confidence = Confidence::likely;
   finding.affected_ranks = others;
-  finding.headline = who + " alone made a call that all ranks must make, behind its line '" + MessageWords(last->text) +
-                     "', and waited in the store for the others until its time was up; " + RankWords(others) +
+  finding.headline = who + " alone made a call that all ranks must make, behind its line " + QuotedLine(*last) +
+                     ", and waited in the store for the others until its time was up; " + RankWords(others) +
                      " went on without it";
   finding.evidence.push_back(CiteEvent(*wait, who + " waited here"));
   finding.evidence.push_back({last->source, last->text, "printed by " + who + " alone"});

@@ -65,6 +65,8 @@ std::string MessageWords(std::string_view text, size_t limit) {
   return words + "...";
 }
 
+std::string QuotedLine(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
+
 bool IsKilledLoaderWorker(const Event& event) {
   const auto* worker = std::get_if<LoaderWorkerEnd>(&event.As<Raised>().about);
   return worker && worker->signal == 9;

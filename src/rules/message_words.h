@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/log_outline.h"
 #include "model/event.h"
 
 namespace tacet {
@@ -12,6 +13,9 @@ namespace tacet {
 // What a message says, for a headline: its first line, and the second where the first only announces it ("Error(s) in
 // loading state_dict for Net:"). Cut at a word, without the marks at its end, so that a sentence can go on behind it.
 std::string MessageWords(std::string_view text, size_t limit = 160);
+
+// A line of the program's own in a sentence: the same in quotation marks.
+std::string QuotedLine(const OwnLine& line);
 
 // A data loader's worker that somebody killed: rank-dead tells of it.
 bool IsKilledLoaderWorker(const Event& event);

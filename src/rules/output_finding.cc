@@ -15,8 +15,6 @@
 namespace tacet {
 namespace {
 
-std::string Quoted(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
-
 CannotTell StackQuestion(const Case& facts, const std::vector<Rank>& ranks) {
   const bool one = ranks.size() == 1;
   return {(one ? "What is " : "What are ") + RankWords(ranks) + " doing on the host?",
@@ -88,12 +86,12 @@ std::optional<Finding> MissingFileFinding(const Case& facts) {
   const OwnLine* written = nullptr;
   Rank writer;
   for (const Rank rank : facts.incident.AllRanks()) {
-    const auto lines = OwnLinesOf(facts.incident, rank);
+    const auto& lines = facts.analyses.printed.LastOf(rank);
     if (!lines.empty() && !lines.back()->awaited.empty() && lines.back()->times >= kOften)
       waits.emplace_back(rank, lines.back());
   }
   for (const Rank rank : facts.incident.AllRanks())
-    for (const OwnLine* line : OwnLinesOf(facts.incident, rank)) {
+    for (const OwnLine* line : facts.analyses.printed.LastOf(rank)) {
       if (line->written.empty()) continue;
       for (const auto& [waiter, wait] : waits) {
         if (wait->awaited == line->written) return std::nullopt;  // it is there
@@ -185,22 +183,23 @@ std::string OutputWords(const OutputFront& front) {
   const std::string who = RankWords({front.rank}), others = RankWords(front.others);
   switch (front.kind) {
     case OutputFront::Kind::lags:
-      return "the last line of " + who + " is " + Quoted(*front.own) + ", and " + others + " have printed " +
-             Quoted(*front.other) + " since";
+      return "the last line of " + who + " is " + QuotedLine(*front.own) + ", and " + others + " have printed " +
+             QuotedLine(*front.other) + " since";
     case OutputFront::Kind::apart:
-      return "the last line of " + who + " is " + Quoted(*front.own) + ", that of " + others + " " +
-             Quoted(*front.other);
-    case OutputFront::Kind::leads: return who + " has printed " + Quoted(*front.own) + ", and none of the others has";
-    default: return "the last line of " + who + " is " + Quoted(*front.own) + ", which no other rank has printed";
+      return "the last line of " + who + " is " + QuotedLine(*front.own) + ", that of " + others + " " +
+             QuotedLine(*front.other);
+    case OutputFront::Kind::leads:
+      return who + " has printed " + QuotedLine(*front.own) + ", and none of the others has";
+    default: return "the last line of " + who + " is " + QuotedLine(*front.own) + ", which no other rank has printed";
   }
 }
 
 // The line that shows how far the others got. Where the one who is ahead printed it as well, theirs is cited.
-static const OwnLine* LineOfOthers(const Incident& incident, const OutputFront& front) {
+static const OwnLine* LineOfOthers(const PrintedLines& printed, const OutputFront& front) {
   if (front.kind != OutputFront::Kind::leads || front.others.empty()) return front.other;
-  const auto ahead = OwnLinesOf(incident, front.rank);
+  const auto& ahead = printed.LastOf(front.rank);
   if (std::find(ahead.begin(), ahead.end(), front.other) == ahead.end()) return front.other;
-  const auto lines = OwnLinesOf(incident, front.others.front());
+  const auto& lines = printed.LastOf(front.others.front());
   return lines.empty() ? front.other : lines.back();
 }
 
@@ -210,7 +209,7 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
                               front.kind == OutputFront::Kind::leads
                                   ? "printed by " + RankWords({front.rank}) + " alone"
                                   : "the last line of " + RankWords({front.rank})});
-  const OwnLine* other = front.other ? LineOfOthers(facts.incident, front) : nullptr;
+  const OwnLine* other = front.other ? LineOfOthers(facts.analyses.printed, front) : nullptr;
   if (other)
     finding.evidence.push_back({other->source, other->text,
                                 front.kind == OutputFront::Kind::lags
@@ -247,7 +246,7 @@ std::optional<Finding> PassedByOutput(const Case& facts) {
                      "until they timed out, and " + who + " continued without it: " + OutputWords(front);
   CiteOutputFront(facts, finding);
   finding.evidence.push_back(CiteEvent(*first, RankWords(told.waiters) + " waited here"));
-  const auto lines = OwnLinesOf(facts.incident, told.rank);
+  const auto& lines = facts.analyses.printed.LastOf(told.rank);
   const auto at = std::find(lines.begin(), lines.end(), front.own);
   if (at != lines.begin() && at != lines.end() && *std::prev(at) != front.other)
     finding.evidence.push_back({(*std::prev(at))->source, (*std::prev(at))->text, "what it had printed before that"});

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/output_front.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
 
@@ -14,12 +13,11 @@ namespace tacet {
 static bool IsCodeOfTheProgram(int64_t code) { return code >= 2 && code <= 125; }
 
 // The last line of this rank, if no other rank prints one of its kind.
-static const OwnLine* LastWordOf(const Incident& incident, Rank rank) {
-  const auto tails = LastLinesOfRanks(incident);
-  const auto own = tails.find(rank);
-  if (own == tails.end() || own->second.empty() || tails.size() < 2) return nullptr;
-  const OwnLine* last = own->second.back();
-  for (const auto& [other, lines] : tails)
+static const OwnLine* LastWordOf(const PrintedLines& printed, Rank rank) {
+  const auto& own = printed.LastOf(rank);
+  if (own.empty() || printed.last.size() < 2) return nullptr;
+  const OwnLine* last = own.back();
+  for (const auto& [other, lines] : printed.last)
     if (other != rank &&
         std::any_of(lines.begin(), lines.end(), [&](const OwnLine* line) { return line->shape == last->shape; }))
       return nullptr;
@@ -31,9 +29,9 @@ bool TellOwnExit(const Case& facts, Finding& finding) {
   const RankLife* life = facts.analyses.life.Of(finding.ranks.front());
   if (!life || !life->exited || life->segfault || !IsCodeOfTheProgram(life->exited->As<ProcessEnd>().code))
     return false;
-  const OwnLine* last = LastWordOf(facts.incident, life->rank);
+  const OwnLine* last = LastWordOf(facts.analyses.printed, life->rank);
   if (!last) return false;
-  const std::string who = RankWords(finding.ranks), line = "'" + MessageWords(last->text) + "'";
+  const std::string who = RankWords(finding.ranks), line = QuotedLine(*last);
   finding.cause = "application-exception";
   finding.confidence = Confidence::likely;
   finding.headline = who + " ended itself with exit code " + std::to_string(life->exited->As<ProcessEnd>().code) +

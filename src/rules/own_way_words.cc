@@ -7,8 +7,6 @@
 
 namespace tacet {
 
-static std::string QuotedLine(const OwnLine& line) { return "'" + MessageWords(line.text) + "'"; }
-
 std::string WayWords(const OwnWay& way) {
   switch (way.kind) {
     case OwnWay::Kind::went_on:

@@ -192,7 +192,7 @@ static bool TellsItself(const Case& facts) {
 
 // A barrier is an all_reduce of one element: who is in one may be in the very call that the others wait in.
 static OwnWay OwnWayOf(const Case& facts, const RankLife& suspect) {
-  OwnWay way = FindOwnWay(facts.incident, suspect);
+  OwnWay way = FindOwnWay(facts.analyses.printed, suspect);
   if (way.kind != OwnWay::Kind::in_barrier) return way;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::watchdog_timeout && IsLikeABarrier(event)) return {};
