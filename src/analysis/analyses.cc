@@ -98,6 +98,7 @@ Analyses Analyse(const Incident& incident) {
     out.outcome.unfinished_calls = out.outcome.aged = true;
   out.printed = ReadPrintedLines(incident);
   out.front = FindOutputFront(out.printed);
+  out.printed_laggard = FindPrintedLaggard(incident);
   out.stated = FindStatedDifference(out.printed);
   if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks, out.front, out.printed);
   std::array<CallSource, 3> order = {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "analysis/bandwidth/bandwidth_view.h"
@@ -10,6 +11,7 @@
 #include "analysis/network/topology_checks.h"
 #include "analysis/output_front.h"
 #include "analysis/p2p_match.h"
+#include "analysis/printed_steps.h"
 #include "analysis/program_order.h"
 #include "analysis/signs_of_life.h"
 #include "analysis/silence.h"
@@ -40,8 +42,9 @@ struct Analyses {
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
   std::vector<ToldLaggard> told;
-  PrintedLines printed;        // what the program printed, by rank; points into the Incident
-  OutputFront front;           // who is elsewhere by what the program prints
+  PrintedLines printed;                           // what the program printed, by rank; points into the Incident
+  OutputFront front;                              // who is elsewhere by what the program prints
+  std::optional<PrintedLaggard> printed_laggard;  // whose part of the step is far longer, as ranks print it
   StatedDifference stated;     // who prints another value than all others in a line of the same words
   StragglerReport stragglers;  // from traces, Inspector files, boxes and timed flight records, else pipeline timelines
   TopologyView topology;

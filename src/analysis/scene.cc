@@ -18,7 +18,17 @@ static int64_t WaitAge(const Call* call, const CallStream* stream) {
   return std::max<int64_t>(stream->captured_wall_ns - call->enter_wall_ns, 0);
 }
 
-Scene::Scene(const Incident& job, const Analyses& answers) : incident(job), analyses(answers) {
+static bool HasOpenSetUp(const Incident& incident) {
+  std::map<Rank, int> open;
+  for (const Event& event : incident.events) {
+    if (event.kind == EventKind::init_started) ++open[event.rank];
+    if (event.kind == EventKind::init_completed) --open[event.rank];
+  }
+  return std::any_of(open.begin(), open.end(), [](const auto& one) { return one.first.known() && one.second > 0; });
+}
+
+Scene::Scene(const Incident& job, const Analyses& answers)
+    : incident(job), analyses(answers), some_log_ends_in_set_up_(HasOpenSetUp(job)) {
   for (const StackReading& reading : analyses.stacks) stacks.emplace(reading.rank, &reading);
   for (const auto& [rank, life] : analyses.life.ranks) {
     if (!life.lost_peer || ClosedByTheEnd(*life.lost_peer)) continue;
@@ -104,15 +114,6 @@ bool Scene::SomeLogIsCut() const {
   return std::any_of(incident.streams.begin(), incident.streams.end(),
                      [](const CallStream& stream) { return stream.source == CallSource::nccl_log && stream.cut; }) ||
          SomeLogEndsInSetUp();
-}
-
-bool Scene::SomeLogEndsInSetUp() const {
-  std::map<Rank, int> open;
-  for (const Event& event : incident.events) {
-    if (event.kind == EventKind::init_started) ++open[event.rank];
-    if (event.kind == EventKind::init_completed) --open[event.rank];
-  }
-  return std::any_of(open.begin(), open.end(), [](const auto& one) { return one.first.known() && one.second > 0; });
 }
 
 bool Scene::HasCutFile(Rank rank) const {

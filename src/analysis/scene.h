@@ -34,7 +34,7 @@ class Scene {
   // What tells of a closed connection may be lost.
   bool SomeLogIsCut() const;
   // A communicator was begun and never completed, while others' stacks are long past it: what came later is not there.
-  bool SomeLogEndsInSetUp() const;
+  bool SomeLogEndsInSetUp() const { return some_log_ends_in_set_up_; }
   // Where one file of a rank was cut, others may have been, too.
   bool HasCutFile(Rank rank) const;
   // What its stack says against a log that may have been cut.
@@ -70,6 +70,7 @@ class Scene {
 
  private:
   int64_t longest_wait_ns_ = 0;  // of those that boxes time
+  bool some_log_ends_in_set_up_ = false;
 };
 
 }  // namespace tacet

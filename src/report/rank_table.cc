@@ -321,11 +321,13 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       if (incident.processes[process].fails) errors.emplace(rank, nullptr);
   }
   // Lines that no reader knows, and that are marked as errors: of whom the whole file is.
+  std::set<FileId> unread;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::unread_error) unread.insert(event.source.file);
   if (diagnosis.status == Status::undetermined)
-    for (const Event& event : incident.events)
+    for (const FileId file : unread)
       for (const auto& [rank, process] : incident.process_of)
-        if (event.kind == EventKind::unread_error && OwnsFile(incident, process, event.source.file))
-          errors.emplace(rank, nullptr);
+        if (OwnsFile(incident, process, file)) errors.emplace(rank, nullptr);
   std::map<Rank, std::string> laggards;
   for (const Event& event : incident.events)
     if (const std::string call = ReportedCallWords(event); event.kind == EventKind::desync_report && !call.empty())

@@ -20,8 +20,8 @@ int32_t ChannelsOfGraphs(const Case& facts, const CommView& comm) {
   const TopologyView& view = facts.analyses.topology;
   int32_t least = INT32_MAX, known = 0;
   for (uint32_t node = 0; node < view.nodes.size(); ++node) {
-    const NcclGraphSearch* ring = GraphOfNode(facts.incident, view, comm, node, NcclAlgorithm::ring);
-    const NcclGraphSearch* tree = GraphOfNode(facts.incident, view, comm, node, NcclAlgorithm::tree);
+    const NcclGraphSearch* ring = GraphOfNode(facts.incident, comm, node, NcclAlgorithm::ring);
+    const NcclGraphSearch* tree = GraphOfNode(facts.incident, comm, node, NcclAlgorithm::tree);
     if (!ring || !tree) continue;
     ++known;
     least = std::min({least, ring->channels, tree->channels});

@@ -80,7 +80,7 @@ Finding DataWaitFinding(const DataWait& wait) {
 RuleAnswer JudgeDataLoadingSlow(const Case& facts) {
   RuleAnswer answer;
   Finding finding;
-  if (const auto odd = FindPrintedLaggard(facts.incident); odd && odd->part == PrintedLaggard::Part::data) {
+  if (const auto& odd = facts.analyses.printed_laggard; odd && odd->part == PrintedLaggard::Part::data) {
     TellPrintedStraggler(facts, "data-loading-slow", answer);
     return answer;
   } else if (const auto wait = FindDataWait(facts.incident)) {

@@ -44,7 +44,7 @@ RuleAnswer JudgeSearch(const Case& facts) {
   finding.evidence.push_back(CiteGraph(*first.graph, "the result of the failed search"));
   for (uint32_t node = 0; node < view.nodes.size(); ++node)
     if (!HasFailedSearch(checks, node))
-      if (const NcclGraphSearch* other = GraphOfNode(facts.incident, view, comm, node, first.graph->algorithm)) {
+      if (const NcclGraphSearch* other = GraphOfNode(facts.incident, comm, node, first.graph->algorithm)) {
         finding.evidence.push_back(CiteGraph(*other, "what " + view.nodes[node].name + " found"));
         break;
       }

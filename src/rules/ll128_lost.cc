@@ -45,7 +45,7 @@ RuleAnswer JudgeLl128(const Case& facts) {
       if (cells[kLl128].bandwidth_gbps > 0 || cells[kSimple].bandwidth_gbps <= 0) continue;
       bool allowed = true;  // on all nodes: the worst path decides for all
       for (uint32_t n = 0; n < view.nodes.size(); ++n)
-        if (const NcclGraphSearch* own = GraphOfNode(facts.incident, view, comm, n, NcclAlgorithm::ring))
+        if (const NcclGraphSearch* own = GraphOfNode(facts.incident, comm, n, NcclAlgorithm::ring))
           allowed &= AllowsLl128(view.nodes[n], *own);
       if (!allowed) continue;
       Finding finding = DegradedFinding("ll128-lost");

@@ -15,7 +15,7 @@ RuleAnswer JudgeFarNics(const Case& facts) {
   Finding finding = DegradedFinding("nic-path-through-cpu");
   finding.ranks = RanksOfNodes(view, checks.far_nodes);
   for (const CommView& comm : view.comms) {
-    const NcclGraphSearch* ring = GraphOfNode(facts.incident, view, comm, first, NcclAlgorithm::ring);
+    const NcclGraphSearch* ring = GraphOfNode(facts.incident, comm, first, NcclAlgorithm::ring);
     if (!ring || comm.nodes < 2) continue;
     finding.group = comm.group;
     finding.headline = "On " + NodeWords(view, checks.far_nodes) + " rings reach the network through the CPU (type " +

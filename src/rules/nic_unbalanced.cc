@@ -26,7 +26,7 @@ RuleAnswer JudgeNicUse(const Case& facts) {
     finding.headline = "On " + NodeWords(view, nodes) + " one network device carries " + std::to_string(first.most) +
                        " hops of rings and another " + std::to_string(first.least);
   for (const CommView& comm : view.comms) {
-    const NcclGraphSearch* ring = GraphOfNode(facts.incident, view, comm, first.node, NcclAlgorithm::ring);
+    const NcclGraphSearch* ring = GraphOfNode(facts.incident, comm, first.node, NcclAlgorithm::ring);
     if (!ring || comm.nodes < 2) continue;
     finding.group = comm.group;
     finding.evidence.push_back(CiteGraph(*ring, "the rows below it name the device of each channel"));

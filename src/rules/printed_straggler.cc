@@ -105,7 +105,7 @@ void AddFix(const Case& facts, const PrintedLaggard& odd, Finding& finding) {
 }  // namespace
 
 void TellPrintedStraggler(const Case& facts, std::string_view cause, RuleAnswer& answer) {
-  const auto odd = FindPrintedLaggard(facts.incident);
+  const auto& odd = facts.analyses.printed_laggard;
   if (!odd || CauseOf(*odd) != cause) return;
   Finding finding;
   finding.cause = cause;

@@ -16,7 +16,7 @@ std::string TimeWords(double seconds) { return DurationWords(static_cast<int64_t
 }  // namespace
 
 void TellShiftedWait(const Case& facts, std::string_view cause, RuleAnswer& answer) {
-  if (FindPrintedLaggard(facts.incident)) return;  // names whose meaning is known tell more
+  if (facts.analyses.printed_laggard) return;  // names whose meaning is known tell more
   const auto wait = FindShiftedWait(facts.incident);
   if (!wait || cause != (wait->persistent() ? "straggler-host" : "straggler-intermittent")) return;
   const std::string who = RankWords({wait->rank}),

@@ -86,8 +86,8 @@ struct TopologyChecks {
 TopologyChecks CheckTopology(const Incident& incident, const TopologyView& view);
 
 // The graph that a rank of this node searched for this communicator; nullptr where none was printed.
-const NcclGraphSearch* GraphOfNode(const Incident& incident, const TopologyView& view, const CommView& comm,
-                                   uint32_t node, NcclAlgorithm algorithm);
+const NcclGraphSearch* GraphOfNode(const Incident& incident, const CommView& comm, uint32_t node,
+                                   NcclAlgorithm algorithm);
 
 // 28 for 2.28.9; -1 where the log does not tell.
 int MinorReleaseOf(const Incident& incident, const CommView& comm);

@@ -11,13 +11,12 @@
 
 namespace tacet {
 
-const NcclGraphSearch* GraphOfNode(const Incident& incident, const TopologyView& view, const CommView& comm,
-                                   uint32_t node, NcclAlgorithm algorithm) {
-  for (const uint32_t index : comm.setups) {
-    const NcclSetup& setup = incident.nccl_setups[index];
-    if (view.NodeOfProcess(setup.speaker) != node) continue;
-    if (const NcclGraphSearch* graph = setup.GraphOf(algorithm)) return graph;
-  }
+const NcclGraphSearch* GraphOfNode(const Incident& incident, const CommView& comm, uint32_t node,
+                                   NcclAlgorithm algorithm) {
+  const auto setups = comm.setups_of_node.find(node);
+  if (setups == comm.setups_of_node.end()) return nullptr;
+  for (const uint32_t index : setups->second)
+    if (const NcclGraphSearch* graph = incident.nccl_setups[index].GraphOf(algorithm)) return graph;
   return nullptr;
 }
 

@@ -68,7 +68,7 @@ void FindUneven(const Incident& incident, const TopologyView& view, TopologyChec
     if (uneven.most == 0 || uneven.least * 2 >= uneven.most) continue;
     // Fewer channels than devices cannot use them all: that has another reason.
     const bool enough = std::any_of(view.comms.begin(), view.comms.end(), [&](const CommView& comm) {
-      const NcclGraphSearch* ring = GraphOfNode(incident, view, comm, n, NcclAlgorithm::ring);
+      const NcclGraphSearch* ring = GraphOfNode(incident, comm, n, NcclAlgorithm::ring);
       return comm.nodes > 1 && ring && static_cast<size_t>(std::max(ring->channels, 0)) >= nics.size() &&
              static_cast<size_t>(std::max(comm.coll_channels, 0)) >= nics.size();
     });

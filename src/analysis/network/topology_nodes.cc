@@ -261,6 +261,9 @@ TopologyView ReadTopology(const Incident& incident) {
   if (incident.nccl_setups.empty() && incident.rank_channels.empty() && incident.hardware.empty()) return view;
   FindNodes(incident, view);
   FindComms(incident, view);
+  for (CommView& comm : view.comms)
+    for (const uint32_t index : comm.setups)
+      comm.setups_of_node[view.NodeOfProcess(incident.nccl_setups[index].speaker)].push_back(index);
   return view;
 }
 

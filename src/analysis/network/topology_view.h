@@ -76,8 +76,9 @@ struct CommView {
   GroupIndex group = GroupIndex::none;
   int32_t ranks = -1, nodes = -1;
   bool mnnvl = false;
-  std::vector<uint32_t> records;                     // indices into Incident::rank_channels
-  std::vector<uint32_t> setups;                      // indices into Incident::nccl_setups
+  std::vector<uint32_t> records;  // indices into Incident::rank_channels
+  std::vector<uint32_t> setups;   // indices into Incident::nccl_setups
+  std::unordered_map<uint32_t, std::vector<uint32_t>> setups_of_node;
   std::unordered_map<int32_t, uint32_t> process_of;  // group rank -> process
   std::vector<RingView> rings;
   std::vector<TreeView> trees;

@@ -32,7 +32,7 @@ bool JoinedByNvlink(const Incident& incident, const TopologyView& view, const Co
       if (path) return path->type == NcclPath::nvl;
     }
   }
-  const NcclGraphSearch* ring = GraphOfNode(incident, view, comm, node, NcclAlgorithm::ring);
+  const NcclGraphSearch* ring = GraphOfNode(incident, comm, node, NcclAlgorithm::ring);
   return ring && ring->type_intra == NcclPath::nvl;
 }
 

@@ -92,7 +92,7 @@ bool ColumnReader::ReadHeading(std::string_view text) {
     bool numbered = false;
     for (const std::string_view cell : cells) {
       if (!IsHeading(cell)) return false;
-      const FigureKind kind = MeaningOf(cell).kind;
+      const FigureKind kind = names_.Of(cell).kind;
       ranks += kind == FigureKind::rank;
       numbered = numbered || kind == FigureKind::rank || kind == FigureKind::stage || kind == FigureKind::step ||
                  kind == FigureKind::epoch;
@@ -131,7 +131,7 @@ ColumnReader::Line ColumnReader::Read(std::string_view text, std::vector<NamedNu
   for (size_t i = 0; i < cells.size(); ++i) {
     NamedNumber value;
     if (IsEmptyCell(cells[i])) continue;
-    const FigureKind kind = MeaningOf(headings_[i]).kind;
+    const FigureKind kind = names_.Of(headings_[i]).kind;
     if (!ReadValue(cells[i], value)) {
       // A row has its numbers where the heading wants them.
       if (kind >= FigureKind::rank && kind <= FigureKind::epoch) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/torch_log/torch_log_figure_names.h"
 #include "evidence/torch_log/torch_log_named_numbers.h"
 
 namespace tacet {
@@ -24,6 +25,7 @@ class ColumnReader {
   bool ReadHeading(std::string_view text);
 
   std::vector<std::string> headings_;
+  FigureNames names_;
   char mark_ = 0;  // '|', ',' or ' ' between cells
 };
 

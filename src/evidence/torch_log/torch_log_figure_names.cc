@@ -231,6 +231,14 @@ FigureName MeaningOf(std::string_view name) {
   return found;
 }
 
+FigureName FigureNames::Of(std::string_view name) {
+  constexpr size_t kMostNames = 4096;
+  if (const auto known = known_.find(name); known != known_.end()) return known->second;
+  const FigureName meaning = MeaningOf(name);
+  if (known_.size() < kMostNames) known_.emplace(name, meaning);
+  return meaning;
+}
+
 double SecondsOf(const NamedNumber& number, const FigureName& name, double usual_unit, bool beside) {
   constexpr double kMoment = 1e8;  // seconds since 1970
   if (!std::isfinite(number.value) || number.value < 0 || number.value > kMoment || number.digest) return -1;

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "evidence/torch_log/torch_log_named_numbers.h"
@@ -10,16 +13,16 @@ namespace tacet {
 
 enum class FigureKind : uint8_t {
   other,
-  setting,     // or a sum of a run, a best value, an estimate: it says nothing of a step
-  rank,        // whose figures they are
-  stage,       // of a pipeline
-  step,        // the number of a step
+  setting,  // or a sum of a run, a best value, an estimate: it says nothing of a step
+  rank,     // whose figures they are
+  stage,    // of a pipeline
+  step,     // the number of a step
   epoch,
-  whole,       // time of the whole step
-  work,        // time in which the rank itself computes
-  shared,      // of its work in which it may wait for others as well: the backward pass, the rest of a step
-  data,        // time until its input is there
-  wait,        // time in which it communicates or waits for others
+  whole,   // time of the whole step
+  work,    // time in which the rank itself computes
+  shared,  // of its work in which it may wait for others as well: the backward pass, the rest of a step
+  data,    // time until its input is there
+  wait,    // time in which it communicates or waits for others
   loss,
   gradient,    // norm of the gradients
   parameters,  // norm or checksum of the parameters
@@ -38,6 +41,15 @@ struct FigureName {
   bool sums = false;      // "total", "elapsed": of the step only beside the step's parts
 };
 FigureName MeaningOf(std::string_view name);
+
+// The same for whoever asks again and again: a log repeats few names on many lines.
+class FigureNames {
+ public:
+  FigureName Of(std::string_view name);
+
+ private:
+  std::map<std::string, FigureName, std::less<>> known_;
+};
 
 // The value in seconds, where it is a time; else -1. `beside`: another figure of the line is surely a time of a step.
 double SecondsOf(const NamedNumber& number, const FigureName& name, double usual_unit, bool beside);

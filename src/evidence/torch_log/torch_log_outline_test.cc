@@ -30,6 +30,32 @@ TEST(LogOutline, KnowsTheHeadsOfUsualLoggers) {
   EXPECT_EQ(levels.first_error, "ERROR 11-15 08:10:46 [a.py:1] two");
 }
 
+TEST(LogOutline, OfALongTextTheBeginningAndTheEndAreLookedAt) {
+  const auto steps = [](int first, int last) {
+    std::string text;
+    for (int step = first; step < last; ++step)
+      for (int rank = 0; rank < 2; ++rank)
+        text += "[rank " + std::to_string(rank) + "] step " + std::to_string(step) + " loss 2.1 fwd 0.2s wait 0.1s\n";
+    return text;
+  };
+  std::string text = steps(0, 10);
+  uint32_t lines = 20;
+  for (; text.size() < (size_t{9} << 20); ++lines) text += std::string(5000, '.') + "\n";
+  text += steps(90, 100) + "[rank 1] stopping here";
+  const LogOutline outline = FindOutline(text);
+  ASSERT_EQ(outline.steps.size(), 40U);
+  EXPECT_EQ(outline.steps.front().source.line, 1U);
+  EXPECT_EQ(outline.steps.back().place, 99);
+  EXPECT_EQ(outline.steps.back().source.line, lines + 20);
+  ASSERT_FALSE(outline.own_lines.empty());
+  EXPECT_EQ(outline.own_lines.back().source.line, lines + 21);
+  EXPECT_EQ(text.compare(outline.own_lines.back().source.offset, 24, "[rank 1] stopping here"), 0);
+  EXPECT_TRUE(outline.cut_end);
+
+  const std::string one_line(size_t{20} << 20, 'x');
+  EXPECT_TRUE(FindOutline(one_line).steps.empty()) << "no end of a line anywhere";
+}
+
 TEST(LogOutline, WordsOfASentenceAreNoLevel) {
   EXPECT_EQ(FindOutline("I see the INFO lines of every rank, and no ERROR.").shaped, 0);
   EXPECT_EQ(FindOutline("export NCCL_DEBUG=INFO").shaped, 0);

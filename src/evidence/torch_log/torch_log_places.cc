@@ -12,7 +12,12 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kKept = 16, kLongest = 200, kMostTails = 512, kMostShapes = 256;
+constexpr size_t kLongest = 200, kLongestRead = 600, kMostShapes = 256;
+constexpr size_t kMostTails = 16'384, kMostMadeUp = 512;
+// Lines kept of each rank. Of thousands of ranks the last ones are enough.
+constexpr size_t kManyTails = 1024;
+size_t KeptOf(size_t tails) { return tails > kManyTails ? 4 : 16; }
+size_t FirstKeptOf(size_t tails) { return tails > kManyTails ? 2 : 8; }
 
 bool IsPlaceLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
@@ -276,8 +281,14 @@ OwnLine LineOf(std::string_view text, int32_t rank, bool local, const LinePlace&
   line.local = local;
   line.place = at.place;
   line.shape = at.shape;
-  line.text = text.substr(0, kLongest);
+  line.text = text;
   line.source = source;
+  return line;
+}
+
+// What the line says, once it is known that it stays.
+void ReadSense(OwnLine& line) {
+  const std::string_view text = line.text;
   line.wait = WaitToldIn(text);
   if (line.wait != LineWait::none)
     line.awaited = PathIn(text);
@@ -285,7 +296,7 @@ OwnLine LineOf(std::string_view text, int32_t rank, bool local, const LinePlace&
     line.written = PathIn(text);
   line.communicates = TellsOfCommunication(text);
   line.no_gpu = TellsOfNoGpu(text);
-  return line;
+  if (line.text.size() > kLongest) line.text = line.text.substr(0, kLongest);
 }
 
 }  // namespace
@@ -301,8 +312,8 @@ void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const So
       const auto known = maybe_marked_.find(front.words);
       if (known != maybe_marked_.end() || maybe_marked_.size() < kMostFronts) {
         auto& tails = maybe_marked_[front.words];
-        if (tails.contains(front.number) || tails.size() < kMostTails)
-          ReadInto(tails[front.number], text, front.number, false, source);
+        if (tails.contains(front.number) || tails.size() < kMostMadeUp)
+          ReadInto(tails[front.number], tails.size(), text, front.number, false, source);
       }
     }
   }
@@ -317,11 +328,12 @@ void PlaceReader::Read(std::string_view text, int32_t rank, bool local, const So
     if (int32_t outsider = -1; TakeNumber(rest, &outsider))
       outsiders_.push_back(LineOf(Trim(text), outsider, false, {}, source));
   }
-  ReadInto(tails_[rank], text, rank, local, source);
+  Tail& tail = tails_[rank];
+  ReadInto(tail, tails_.size(), text, rank, local, source);
 }
 
-void PlaceReader::ReadInto(Tail& tail, std::string_view text, int32_t rank, bool local, const SourceRef& source) {
-  constexpr size_t kFirst = 8;
+void PlaceReader::ReadInto(Tail& tail, size_t tails, std::string_view text, int32_t rank, bool local,
+                           const SourceRef& source) {
   if (text.starts_with("Traceback (most recent call ")) {
     tail.in_trace = tail.failed = true;
     return;
@@ -334,14 +346,14 @@ void PlaceReader::ReadInto(Tail& tail, std::string_view text, int32_t rank, bool
   const bool of_warning = tail.in_warning && text.starts_with("  ");
   tail.in_warning = Contains(text, "Warning: ") || Trim(text).starts_with("File \"");
   if (of_warning || IsLibraryLine(text)) return;
-  text = Trim(text).substr(0, 600);
+  text = Trim(text).substr(0, kLongestRead);
   const LinePlace at = PlaceOf(text, rank);
   // Behind an error only what it always prints shows that it went on.
   if (tail.failed && !tail.shapes.contains(at.shape)) return;
   if (tail.shapes.size() < kMostShapes || tail.shapes.contains(at.shape)) ++tail.shapes[at.shape];
   if (tail.count++ == 0) tail.begins = source.line;
   tail.ends = source.line;
-  if (tail.first.size() < kFirst) tail.first.push_back(LineOf(text, rank, local, at, source));
+  if (tail.first.size() < FirstKeptOf(tails)) tail.first.push_back(LineOf(text, rank, local, at, source));
   const LineWait wait = WaitToldIn(text);
   // "/a/done does not exist yet, waited 12 s": the same wait, whatever it counts.
   const bool goes_on = !tail.lines.empty() && wait != LineWait::none && tail.lines.back().wait == wait &&
@@ -351,18 +363,24 @@ void PlaceReader::ReadInto(Tail& tail, std::string_view text, int32_t rank, bool
     ++last.times;
     last.place = at.place;
     last.source = source;
-    if (goes_on) last.text = text.substr(0, kLongest);
+    if (goes_on) last.text = text;
     return;
   }
-  if (tail.lines.size() == kKept) tail.lines.erase(tail.lines.begin());
+  while (tail.lines.size() >= KeptOf(tails)) tail.lines.erase(tail.lines.begin());
   tail.lines.push_back(LineOf(text, rank, local, at, source));
+  tail.lines.back().wait = wait;
 }
 
 void PlaceReader::Emit(Tail& tail, LogOutline& out) {
   for (OwnLine& line : tail.first)
-    if (const auto times = tail.shapes.find(line.shape); times != tail.shapes.end() && times->second == 1)
+    if (const auto times = tail.shapes.find(line.shape); times != tail.shapes.end() && times->second == 1) {
+      ReadSense(line);
       out.first_lines.push_back(std::move(line));
-  std::move(tail.lines.begin(), tail.lines.end(), std::back_inserter(out.own_lines));
+    }
+  for (OwnLine& line : tail.lines) {
+    ReadSense(line);
+    out.own_lines.push_back(std::move(line));
+  }
 }
 
 // All numbers from 0 on, each more than once, and none of them is over before the last one begins.
@@ -391,6 +409,8 @@ void PlaceReader::Finish(LogOutline& out) {
   }
   if (made_up && !several)
     for (auto& [rank, tail] : *made_up) Emit(tail, out);
+  for (auto* lines : {&barriers_, &outsiders_})
+    for (OwnLine& line : *lines) ReadSense(line);
   out.barriers = std::move(barriers_);
   out.outsiders = std::move(outsiders_);
   for (auto* lines : {&out.own_lines, &out.first_lines})

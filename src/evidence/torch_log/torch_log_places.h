@@ -46,7 +46,8 @@ class PlaceReader {
     uint32_t begins = 0, ends = 0;  // lines of the file
     int64_t count = 0;
   };
-  void ReadInto(Tail& tail, std::string_view text, int32_t rank, bool local, const SourceRef& source);
+  // tails: of how many ranks lines are kept.
+  void ReadInto(Tail& tail, size_t tails, std::string_view text, int32_t rank, bool local, const SourceRef& source);
   void Emit(Tail& tail, LogOutline& out);
 
   std::map<int32_t, Tail> tails_;

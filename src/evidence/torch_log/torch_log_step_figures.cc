@@ -12,8 +12,8 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kMostFigures = 20'000;  // of one text
-constexpr size_t kMostSeries = 512;
+constexpr size_t kMostShares = 400'000, kMostFigures = 100'000;  // of one text
+constexpr size_t kMostSeries = 4096;
 constexpr size_t kLongestLine = 1000;
 
 bool IsWholeNumber(const NamedNumber& number) {
@@ -64,21 +64,13 @@ struct FigureReader::Parts {
   std::vector<std::pair<const NamedNumber*, FigureName>> values;
 };
 
-FigureName FigureReader::NameOf(std::string_view name) {
-  constexpr size_t kMostNames = 512;
-  if (const auto known = names_.find(name); known != names_.end()) return known->second;
-  const FigureName meaning = MeaningOf(name);
-  if (names_.size() < kMostNames) names_.emplace(name, meaning);
-  return meaning;
-}
-
 // Where in the run, whose, and what remains.
 void FigureReader::ReadPlace(std::string_view text, Parts& parts) {
   std::string epoch, step;
   bool timed = false;
   std::vector<std::pair<const NamedNumber*, FigureName>> all;
   for (const NamedNumber& number : numbers_) {
-    FigureName name = NameOf(number.name);
+    FigureName name = names_.Of(number.name);
     if (IsProse(number) && name.kind != FigureKind::rank) continue;
     const bool whole = IsWholeNumber(number);
     const bool of_time = SecondsOf(number, name, 1, false) >= 0;
@@ -171,7 +163,7 @@ bool FigureReader::AddShare(Parts& parts, const SourceRef& source, LogOutline& o
   const bool placed = share.epoch >= 0 && share.place >= 0;
   const bool of_rank = named && (share.work >= 0 || share.shared >= 0 || share.wait >= 0);
   if (parts.of_evaluation || share.whole <= 0 || (share.data < 0 && !placed && !of_rank)) return false;
-  if (out.steps.size() >= kMostFigures) return false;
+  if (out.steps.size() >= kMostShares) return false;
   share.source = source;
   if (share.place < 0 && share.rank >= 0) share.place = PlaceOf(share.rank);
   out.steps.push_back(share);
@@ -246,7 +238,7 @@ void FigureReader::AddDecimals(const Parts& parts, bool of_table, const SourceRe
   for (const NamedNumber& number : numbers_) {
     if (number.index >= 0 || number.digest || number.name.empty() || (!number.marked && !of_table)) continue;
     if (!number.unit.empty() && number.unit != "s" && number.unit != "ms") continue;
-    const FigureName meaning = NameOf(number.name);
+    const FigureName meaning = names_.Of(number.name);
     const bool of_time = !number.unit.empty() || meaning.has_unit;
     if (!(number.value >= 0) || !std::isfinite(number.value) || (!of_time && !Contains(number.word, "."))) continue;
     const FigureKind kind = meaning.kind;
@@ -285,7 +277,7 @@ bool FigureReader::ReadLists(Parts& parts, const SourceRef& source, LogOutline& 
     for (const std::string_view words :
          {"per rank", "by rank", "per_rank", "across ranks", "of ranks", "per worker", "per gpu", "all ranks", "ranks"})
       if (const size_t at = bare.find(words); at != std::string::npos) bare.erase(at, words.size());
-    const FigureName meaning = MeaningOf(bare);
+    const FigureName meaning = names_.Of(bare);
     Parts one;
     one.share.rank = number->index;
     one.share.epoch = parts.share.epoch;
@@ -329,13 +321,13 @@ bool FigureReader::ReadTitled(const Parts& parts, const SourceRef& source, LogOu
   if (title_.empty() || parts.share.rank < 0 || numbers_.size() != 2) return false;
   const NamedNumber& number = numbers_.back();
   if (!number.name.empty()) return false;
-  const FigureName name = MeaningOf(title_);
+  const FigureName name = names_.Of(title_);
   const double seconds = SecondsOf(number, name, usual_unit_, true);
   if (seconds < 0 || name.kind < FigureKind::work || name.kind > FigureKind::wait) return false;
   const auto [known, is_new] = titled_.try_emplace(parts.share.rank);
   TitledRows& rows = known->second;
   if (is_new) {
-    if (out.steps.size() >= kMostFigures) return titled_.erase(known), false;
+    if (out.steps.size() >= kMostShares) return titled_.erase(known), false;
     rows.at = out.steps.size();
     rows.told.rank = parts.share.rank;
     rows.told.place = PlaceOf(parts.share.rank);
@@ -366,7 +358,7 @@ bool FigureReader::ReadBlock(const Parts& parts, bool of_times, const SourceRef&
     if (in_block_) block_ = parts.share;
     return false;
   }
-  if (!in_block_ || out.steps.size() >= kMostFigures) return false;
+  if (!in_block_ || out.steps.size() >= kMostShares) return false;
   if (!block_kept_) {
     out.steps.push_back(block_);
     out.steps.back().source = source;

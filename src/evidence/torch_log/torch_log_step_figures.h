@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -28,8 +27,6 @@ class FigureReader {
 
  private:
   struct Parts;
-  // A log repeats few names on many lines.
-  FigureName NameOf(std::string_view name);
   void ReadPlace(std::string_view text, Parts& parts);
   void ReadTitle(std::string_view text);
   bool AddShare(Parts& parts, const SourceRef& source, LogOutline& out);
@@ -44,7 +41,7 @@ class FigureReader {
 
   ColumnReader columns_;
   std::vector<NamedNumber> numbers_;
-  std::map<std::string, FigureName, std::less<>> names_;  // what they mean
+  FigureNames names_;
   std::map<std::pair<int32_t, std::string>, size_t> series_of_;
   std::map<int32_t, int64_t> counted_;        // lines without the number of a step, of each rank
   std::map<int32_t, int64_t> decimal_lines_;  // of those, with decimals

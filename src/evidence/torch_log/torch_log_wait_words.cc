@@ -23,10 +23,38 @@ bool IsWaitOver(const std::string& low) {
                       "not waiting", "instead of waiting", "acquired", "got it", "gave up waiting"});
 }
 
+// Most lines hold none of these, and this is asked of every line: one pass over it.
+bool MayTellWait(std::string_view text) {
+  const auto small = [&](size_t at) { return static_cast<char>(text[at] | 0x20); };
+  for (size_t at = 2; at < text.size(); ++at) {
+    const char one = text[at];
+    if (one == ']' || one == ')') {
+      if (small(at - 1) == 'n' && text[at - 2] == '/') return true;  // [y/n]
+      continue;
+    }
+    switch (one | 0x20) {
+      case 't':
+        if ((small(at - 1) == 'i' && small(at - 2) == 'a') || (small(at - 1) == 'e' && small(at - 2) == 'y'))
+          return true;
+        break;  // wait, yet
+      case 's':
+        if (small(at - 1) == 's' && small(at - 2) == 'e') return true;  // press
+        break;
+      case 'b':
+        if (small(at - 1) == 'd' && small(at - 2) == 'p') return true;  // (pdb)
+        break;
+      default: break;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 LineWait WaitToldIn(std::string_view text) {
-  const std::string low = LowerCase(text.substr(0, 400));
+  text = text.substr(0, 400);
+  if (!MayTellWait(text)) return LineWait::none;
+  const std::string low = LowerCase(text);
   if (low.starts_with("(pdb)") || low.starts_with("ipdb>") || low.starts_with("(pdb++)")) return LineWait::person;
   const bool may = ContainsAny(low, {"wait", "press ", " yet", "[y/n]", "(y/n)"});
   if (!may || IsWaitOver(low)) return LineWait::none;
