@@ -127,6 +127,7 @@ std::string_view WithoutRankLabel(std::string_view line) {
 // The last operation that the line describes is not closed: "CollectiveFingerPrint(OpType=ALLREDUCE, TensorShape=[20,"
 bool EndsInsideWork(std::string_view line) {
   constexpr size_t kLongestMessage = 4000;
+  if (!ContainsAny(line, {"FingerPrint(", "CL("})) return false;  // most lines; to look from the end is slow
   size_t begin = std::string_view::npos;
   for (const std::string_view open : {"CollectiveFingerPrint(", "CL(SeqNum=", "CL(OpType="})
     if (const size_t at = line.rfind(open);

@@ -56,10 +56,9 @@ bool MayBeMessage(std::string_view line) {
          !ContainsAny(line, {"Traceback (most recent", "INFO", "WARNING"}) && !line.starts_with("$ ");
 }
 
-ToldError FindToldError(std::string_view bytes, const std::set<uint32_t>& read) {
+ToldError FindToldError(std::string_view bytes, AroundTheLog around, const std::set<uint32_t>& read) {
   ToldError named, announced;
   bool next = false;
-  AroundTheLog around(bytes);
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {
@@ -113,7 +112,7 @@ bool EndsOrFails(const Event& event) {
   }
 }
 
-void AddToldError(std::string_view bytes, Fragment& fragment) {
+void AddToldError(std::string_view bytes, const AroundTheLog& around, Fragment& fragment) {
   const auto cut = std::find_if(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
     return event.kind == EventKind::exception && (event.As<Raised>().type == kCutException || event.text == kCutWords);
   });
@@ -122,7 +121,7 @@ void AddToldError(std::string_view bytes, Fragment& fragment) {
   std::set<uint32_t> read;
   for (const Event& event : fragment.events)
     if (event.kind != EventKind::unread_error) read.insert(event.source.line);
-  ToldError told = FindToldError(bytes, read);
+  ToldError told = FindToldError(bytes, around, read);
   if (told.type.empty() && told.message.empty()) return;
   if (!has_cut && (told.type.empty() || told.message.empty())) return;
   if (has_cut) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/char_set.h"
 #include "base/signal_name.h"
 #include "base/text_scan.h"
 #include "evidence/told_error.h"
@@ -328,13 +329,15 @@ std::string PciAt(std::string_view text) {
   return pci;
 }
 
+constexpr CharSet kSentenceEnds(".;!?");
+
 }  // namespace
 
 void AddToldSituation(std::string_view line, const SourceRef& source, Fragment& fragment) {
   line = line.substr(0, std::min<size_t>(line.size(), 2000));
   while (!line.empty()) {
     size_t end = 0;
-    while ((end = line.find_first_of(".;!?", end)) != std::string_view::npos && end + 1 < line.size() &&
+    while ((end = kSentenceEnds.FindIn(line, end)) != std::string_view::npos && end + 1 < line.size() &&
            line[end + 1] != ' ')
       ++end;
     const std::string_view sentence = line.substr(0, end == std::string_view::npos ? end : end + 1);
@@ -352,7 +355,7 @@ void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& frag
   // Sentence by sentence: what is denied in one may be told in the next.
   while (!line.empty()) {
     size_t end = 0;
-    while ((end = line.find_first_of(".;!?", end)) != std::string_view::npos && end + 1 < line.size() &&
+    while ((end = kSentenceEnds.FindIn(line, end)) != std::string_view::npos && end + 1 < line.size() &&
            line[end + 1] != ' ')
       ++end;
     const std::string_view sentence = line.substr(0, end == std::string_view::npos ? end : end + 1);

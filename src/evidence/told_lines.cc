@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 
+#include "base/char_set.h"
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/told_chinese.h"
@@ -47,6 +48,7 @@ bool IsCommand(std::string_view line) {
 }  // namespace
 
 bool IsSentence(std::string_view line) {
+  static constexpr CharSet kMarks("[]{|=<#\\/_");
   line = Trim(line);
   if (IsChineseSentence(line)) return true;
   if (line.size() < 15 || line.size() > 2000) return false;
@@ -60,7 +62,7 @@ bool IsSentence(std::string_view line) {
       ++letters;
     } else if (c == ' ') {
       ++blanks;
-    } else if (std::string_view("[]{|=<#\\/_").find(c) != std::string_view::npos) {
+    } else if (kMarks.Holds(c)) {
       const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
       if (!of_unit && ++marks > most_marks) return false;
     }
@@ -69,6 +71,7 @@ bool IsSentence(std::string_view line) {
 }
 
 std::string ProseOf(std::string_view line) {
+  static constexpr CharSet kCode("`=");
   line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));
   while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
   // "## It hangs on two nodes": a heading.
@@ -76,7 +79,7 @@ std::string ProseOf(std::string_view line) {
     line.remove_prefix(marks + 1);
   if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
     line.remove_prefix(3);
-  if (line.find_first_of("`=") == std::string_view::npos && !Contains(line, "--")) return std::string(line);
+  if (kCode.FindIn(line) == std::string_view::npos && !Contains(line, "--")) return std::string(line);
   std::string out;
   bool code = false;
   while (!line.empty()) {
@@ -110,7 +113,9 @@ bool IsProse(std::string_view prose) {
 
 AroundTheLog::AroundTheLog(std::string_view bytes) : fenced_(Contains(bytes, "```")) {
   if (fenced_) return;
-  const bool remarks = bytes.starts_with('#') ? !Contains(bytes, "\n#") : bytes.find("\n#") == bytes.rfind("\n#");
+  const size_t remark = FindText(bytes, "\n#");
+  const bool remarks =
+      remark == std::string_view::npos || (!bytes.starts_with('#') && !Contains(bytes.substr(remark + 1), "\n#"));
   LineReader reader(bytes);
   std::string_view line;
   while (reader.Next(&line)) {

@@ -50,12 +50,12 @@ void AddRefusal(std::string_view line, const SourceRef& source, Fragment& fragme
   // Most lines hold none of the words that such messages have.
   if (!ContainsAny(line, {"river", "CUDA", "cuda", "Cuda", "NVML", "vidia", "kernel image", "symbol", "device"}))
     return;
+  if (ContainsAny(line, {"INFO", "DEBUG", "WARN", "Warning", "warning"})) return;
   const Refusal* refusal = ClassifyRefusal(line);
   if (!refusal || std::find(std::begin(kOwnWords), std::end(kOwnWords), refusal->id) == std::end(kOwnWords)) return;
   const bool prose = IsProse(ProseOf(line));
   const std::string low = LowSentence(line);
   if (prose && IsOver(low)) return;
-  if (ContainsAny(line, {"INFO", "DEBUG", "WARN", "Warning", "warning"})) return;
   for (const Event& event : fragment.events)
     if (event.As<Raised>().refusal == refusal->id) return;
   for (const BenchmarkRun& run : fragment.benchmark_runs)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 
 #include "base/text_scan.h"
@@ -68,7 +69,17 @@ struct Found {
   std::string_view value;
 };
 
+// Most lines hold none of these, and one of them is in each name.
+constexpr std::string_view kPiecesOfNames[] = {"disab", "nccl_", "gloo_"};
+static_assert(std::all_of(std::begin(kRemedies), std::end(kRemedies), [](const RemedyWords& one) {
+  return std::any_of(std::begin(kPiecesOfNames), std::end(kPiecesOfNames),
+                     [&](std::string_view piece) { return one.name.find(piece) != std::string_view::npos; });
+}));
+
 Found FindSetting(std::string_view low) {
+  if (std::none_of(std::begin(kPiecesOfNames), std::end(kPiecesOfNames),
+                   [&](std::string_view piece) { return Contains(low, piece); }))
+    return {};
   for (const RemedyWords& one : kRemedies)
     for (size_t at = low.find(one.name); at != std::string_view::npos; at = low.find(one.name, at + 1)) {
       const size_t end = at + one.name.size();

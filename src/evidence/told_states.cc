@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/char_set.h"
 #include "base/text_scan.h"
 #include "evidence/told_lines.h"
 
@@ -13,7 +14,7 @@ namespace tacet {
 std::string LowSentence(std::string_view text) { return LowerCase(text.substr(0, 2000)); }
 
 static bool HasWord(std::string_view text, std::string_view word) {
-  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+  for (size_t at = FindText(text, word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const bool begins = at == 0 || !IsLetter(text[at - 1]);
     const size_t end = at + word.size();
     if (begins && (end == text.size() || !IsLetter(text[end]))) return true;
@@ -26,7 +27,7 @@ bool HasAnyWord(std::string_view text, WordList words) {
 }
 
 std::string_view BehindKnownWhy(std::string_view part) {
-  const size_t at = part.find(" why ");
+  const size_t at = FindText(part, " why ");
   if (at == std::string_view::npos) return part;
   const std::string_view before = part.substr(0, at);
   const bool sought =
@@ -37,8 +38,9 @@ std::string_view BehindKnownWhy(std::string_view part) {
 }
 
 bool AnyPartStates(std::string_view low, bool (*states)(std::string_view part)) {
+  static constexpr CharSet kEnds(".,;:!()?");
   for (std::string_view rest = low; !rest.empty();) {
-    const size_t end = rest.find_first_of(".,;:!()?");
+    const size_t end = kEnds.FindIn(rest);
     const std::string_view part = rest.substr(0, end);
     const std::string_view known = BehindKnownWhy(part);
     if (states(known)) {
@@ -79,7 +81,7 @@ bool IsDoubted(std::string_view part) {
 // `word`, and behind it nothing but the end of the part or one of the words: "then nothing" and "then nothing happens",
 // not "then nothing failed".
 static bool HasWordBefore(std::string_view part, std::string_view word, WordList behind) {
-  for (size_t at = part.find(word); at != std::string_view::npos; at = part.find(word, at + 1)) {
+  for (size_t at = FindText(part, word); at != std::string_view::npos; at = part.find(word, at + 1)) {
     if (at > 0 && IsLetter(part[at - 1])) continue;
     const std::string_view rest = part.substr(at + word.size());
     const std::string_view next = Trim(rest);

@@ -34,11 +34,12 @@ std::string WithQuestionsApart(std::string_view low) {
   std::string out(low);
   for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there ", " but not ",
                                       " and not ", " but never ", " and never ", " but no "})
-    for (size_t at = out.find(asks); at != std::string::npos; at = out.find(asks, at + 1)) out.replace(at, 4, ".   ");
+    for (size_t at = FindText(out, asks); at != std::string::npos; at = out.find(asks, at + 1))
+      out.replace(at, 4, ".   ");
   // "I don't know why the steps take longer" states that they do.
   for (const std::string_view states :
        {"n't know why", "not know why", "n't understand why", "not understand why", "not sure why", "no idea why"})
-    for (size_t at = out.find(states); at != std::string::npos; at = out.find(states, at + 1))
+    for (size_t at = FindText(out, states); at != std::string::npos; at = out.find(states, at + 1))
       out.replace(at, states.size(), std::string(states.size(), ' '));
   return out;
 }
@@ -104,9 +105,10 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
 
 }  // namespace
 
-bool SaysItHangs(std::string_view line) {
+bool SaysItHangs(std::string_view line) { return SaysItHangs(line, ProseOf(line)); }
+
+bool SaysItHangs(std::string_view line, std::string_view prose) {
   if (ChineseSaysItHangs(line)) return true;
-  const std::string prose = ProseOf(line);
   // Programs print short lines, too: only what a person marked up counts.
   if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
   const std::string low = LowSentence(prose);
@@ -224,7 +226,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   size_t panic = SIZE_MAX;  // the event whose message is the next line
   const bool runs = ShowsRunningProcess(bytes, fragment);
   ToldPlace place;
-  AroundTheLog around(bytes);
+  const AroundTheLog around_at_top(bytes);
+  AroundTheLog around = around_at_top;
   IgnoredException ignored;
   const std::string_view title = TitleOf(bytes);
   LineReader reader(bytes);
@@ -236,22 +239,24 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     place.acs_on |= ShowsAccessControl(line);
     if (panic != SIZE_MAX) TakePanic(line, fragment.events[std::exchange(panic, SIZE_MAX)]);
     if (ignored.Holds(line) || read.contains(source.line)) continue;
-    const bool hangs = (around.MayHold() && SaysItHangs(line)) || (titled && TitleSaysItHangs(line));
-    if (around.MayHold() || titled) AddRemedy(line, source, fragment);
+    const bool may_hold = around.MayHold();
+    const std::string prose = may_hold || titled ? ProseOf(line) : "";
+    const bool hangs = (may_hold && SaysItHangs(line, prose)) || (titled && TitleSaysItHangs(line));
+    if (may_hold || titled) AddRemedy(line, source, fragment);
     AddToldPhrase(titled ? TitleWords(line) : std::string(line), titled, outside, source, fragment);
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
     const auto kind = hangs || (stops && runs)             ? EventKind::told_hang
                       : outside && SaysItIsSlow(line)      ? EventKind::told_slow
                       : outside && SaysItIsNotFinite(line) ? EventKind::told_not_finite
-                      : SaysItIsWrong(line) && (outside || (around.MayHold() && QuotesFailedCheck(line)))
+                      : (outside || (may_hold && QuotesFailedCheck(line))) && SaysItIsWrong(line)
                           ? EventKind::told_wrong
                       : stops              ? EventKind::told_stop
                       : ReportsError(line) ? EventKind::unread_error
                                            : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
-    if ((around.MayHold() || titled) && IsProse(ProseOf(line))) AddToldSituation(line, source, fragment);
+    if ((may_hold || titled) && IsProse(prose)) AddToldSituation(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
     // behind one that the job survived another.
     const bool first = told.insert(kind).second, unread = kind == EventKind::unread_error;
@@ -264,7 +269,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     if (kind == EventKind::told_slow) FillPeriod(line, fragment.events.back().Make<ToldPlace>());
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
   }
-  AddToldError(bytes, fragment);
+  AddToldError(bytes, around_at_top, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)

@@ -10,6 +10,7 @@ namespace tacet {
 // A sentence of whoever pasted the text, saying that the job stands still: "it hangs after two epochs". Not one that
 // asks, supposes or denies it.
 bool SaysItHangs(std::string_view line);
+bool SaysItHangs(std::string_view line, std::string_view prose);  // ProseOf(line)
 
 // ... that the job stops somewhere, which may be a hang or an end: "it still stops at the checkpoint".
 bool SaysItStops(std::string_view line);

@@ -87,77 +87,107 @@ std::string Words(const Report& report) {
   return words + "]";
 }
 
-TEST(Settling, EveryPairOfCausesFoundTogetherIsOrderedOrIndependent) {
-  const std::vector<Settled> sources = AllSettled();
-  std::mutex lock;
-  std::map<std::pair<std::string, std::string>, std::string> unordered;  // pair -> where
-  size_t pairs = 0;
-  ParallelFor(sources.size(), 0, [&](size_t i) {
-    const Settled& one = sources[i];
-    const Report report = MakeReport(Read(one.path));
-    std::set<std::string> causes;
-    for (const ReportFinding& finding : report.findings)
-      if (!finding.cause.empty() && finding.severity != Severity::note) causes.insert(finding.cause);
-    const std::lock_guard guard(lock);
-    for (auto a = causes.begin(); a != causes.end(); ++a)
-      for (auto b = std::next(a); b != causes.end(); ++b) {
-        ++pairs;
-        if (!Explains(*a, *b) && !Explains(*b, *a) && !AreIndependent(*a, *b))
-          unordered.try_emplace({*a, *b}, one.name);
+// A limit halved or doubled.
+struct ChangedLimit {
+  std::string name;
+  Patience patience;
+};
+
+struct ChangedLimits {
+  ChangedLimits() {
+    Patience usual;
+    ForEachField(usual, [&](std::string_view, auto&) { ++fields; });
+    for (size_t field = 0; field < fields; ++field)
+      for (const bool doubled : {false, true}) {
+        ChangedLimit limit;
+        size_t at = 0;
+        ForEachField(limit.patience, [&](std::string_view name, auto& value) {
+          if (at++ != field) return;
+          value = doubled ? value * 2 : value / 2;
+          limit.name = std::string(name) + (doubled ? " doubled" : " halved");
+        });
+        all.push_back(std::move(limit));
       }
-  });
-  EXPECT_GT(pairs, 0u) << "nothing was found together with anything";
-  for (const auto& [pair, where] : unordered)
+  }
+  std::vector<ChangedLimit> all;
+  size_t fields = 0;
+};
+
+// What both tests ask about, of each incident once: reading the files takes most of the time.
+struct Answers {
+  size_t incidents = 0, pairs = 0;
+  std::map<std::pair<std::string, std::string>, std::string> unordered;  // pair -> where
+  std::set<std::string> flips, innocents;
+};
+
+// Causes that were found together, and those of them of which nobody knows which explains the other.
+void NotePairs(const std::string& name, const Report& report, std::mutex& lock, Answers& answers) {
+  std::set<std::string> causes;
+  for (const ReportFinding& finding : report.findings)
+    if (!finding.cause.empty() && finding.severity != Severity::note) causes.insert(finding.cause);
+  const std::lock_guard guard(lock);
+  for (auto a = causes.begin(); a != causes.end(); ++a)
+    for (auto b = std::next(a); b != causes.end(); ++b) {
+      ++answers.pairs;
+      if (!Explains(*a, *b) && !Explains(*b, *a) && !AreIndependent(*a, *b))
+        answers.unordered.try_emplace({*a, *b}, name);
+    }
+}
+
+// Verdicts that other limits change, and those of them that name somebody innocent.
+void NoteFlips(const Settled& one, std::vector<Fragment> fragments, std::mutex& lock, Answers& answers) {
+  static const ChangedLimits limits;
+  const Patience usual;
+  const std::vector<Fragment> kept = fragments;
+  std::vector<Incident> incidents = Assemble(std::move(fragments), usual);
+  const Report before = Judge(incidents, usual);
+  const std::string words = Words(before);
+  const std::set<int> named = one.innocents(before);
+  for (const ChangedLimit& limit : limits.all) {
+    // Which files are of an older run is settled when they are put together, by this limit alone.
+    const bool anew = limit.patience.stale_ns != usual.stale_ns;
+    const Report report =
+        anew ? MakeReport(std::vector<Fragment>(kept), limit.patience) : Judge(incidents, limit.patience);
+    const std::string now = Words(report);
+    if (now == words) continue;
+    const std::string line = one.name + ", " + limit.name + ": " + words + " -> " + now;
+    const std::lock_guard guard(lock);
+    answers.flips.insert(line);
+    for (const int rank : one.innocents(report))
+      if (!named.contains(rank)) answers.innocents.insert(line);
+  }
+}
+
+const Answers& AllAnswers() {
+  static const Answers all = [] {
+    Answers answers;
+    std::mutex lock;
+    const std::vector<Settled> sources = AllSettled();
+    answers.incidents = sources.size();
+    ParallelFor(sources.size(), 0, [&](size_t i) {
+      std::vector<Fragment> fragments = Read(sources[i].path);
+      NotePairs(sources[i].name, MakeReport(std::vector<Fragment>(fragments)), lock, answers);
+      NoteFlips(sources[i], std::move(fragments), lock, answers);
+    });
+    return answers;
+  }();
+  return all;
+}
+
+TEST(Settling, EveryPairOfCausesFoundTogetherIsOrderedOrIndependent) {
+  const Answers& answers = AllAnswers();
+  EXPECT_GT(answers.pairs, 0u) << "nothing was found together with anything";
+  for (const auto& [pair, where] : answers.unordered)
     ADD_FAILURE() << pair.first << " and " << pair.second << " were found together in " << where
                   << ", and the table of src/rules/precedence.cc does not say which explains the other";
 }
 
 TEST(Settling, NoLimitHalvedOrDoubledMakesAnInnocentGuilty) {
-  struct Variant {
-    std::string name;
-    Patience patience;
-  };
-  std::vector<Variant> variants;
-  Patience usual;
-  size_t fields = 0;
-  ForEachField(usual, [&](std::string_view, auto&) { ++fields; });
-  for (size_t field = 0; field < fields; ++field)
-    for (const bool doubled : {false, true}) {
-      Variant variant;
-      size_t at = 0;
-      ForEachField(variant.patience, [&](std::string_view name, auto& value) {
-        if (at++ != field) return;
-        value = doubled ? value * 2 : value / 2;
-        variant.name = std::string(name) + (doubled ? " doubled" : " halved");
-      });
-      variants.push_back(std::move(variant));
-    }
-  const std::vector<Settled> sources = AllSettled();
-  std::mutex lock;
-  std::set<std::string> flips, innocents;
-  ParallelFor(sources.size(), 0, [&](size_t i) {
-    const Settled& one = sources[i];
-    std::vector<Incident> incidents = Assemble(Read(one.path), usual);
-    const Report before = Judge(incidents, usual);
-    const std::string words = Words(before);
-    const std::set<int> named = one.innocents(before);
-    for (const Variant& variant : variants) {
-      // Which files are of an older run is settled when they are put together, by this limit alone.
-      const bool anew = variant.patience.stale_ns != usual.stale_ns;
-      const Report report = anew ? MakeReport(Read(one.path), variant.patience) : Judge(incidents, variant.patience);
-      const std::string now = Words(report);
-      if (now == words) continue;
-      const std::string line = one.name + ", " + variant.name + ": " + words + " -> " + now;
-      const std::lock_guard guard(lock);
-      flips.insert(line);
-      for (const int rank : one.innocents(report))
-        if (!named.contains(rank)) innocents.insert(line);
-    }
-  });
-  std::printf("%zu incidents, %zu limits halved and doubled, %zu verdicts change\n", sources.size(), fields,
-              flips.size());
-  for (const std::string& flip : flips) std::printf("  %s\n", flip.c_str());
-  for (const std::string& line : innocents) ADD_FAILURE() << "somebody innocent is named: " << line;
+  const Answers& answers = AllAnswers();
+  std::printf("%zu incidents, %zu limits halved and doubled, %zu verdicts change\n", answers.incidents,
+              ChangedLimits().fields, answers.flips.size());
+  for (const std::string& flip : answers.flips) std::printf("  %s\n", flip.c_str());
+  for (const std::string& line : answers.innocents) ADD_FAILURE() << "somebody innocent is named: " << line;
 }
 
 }  // namespace

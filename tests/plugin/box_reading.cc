@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "evidence/black_box/black_box_import.h"
 
@@ -17,7 +16,9 @@ namespace tacet::fake {
 
 ReadBox ReadOneBox(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  std::string bytes(std::filesystem::file_size(path), '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(in.gcount()));
   ReadBox read;
   read.path = path;
   read.box = ParseBlackBox(bytes);

@@ -120,6 +120,14 @@ std::vector<Measurement> RunOneByOne(std::span<const Measurement> measurements) 
   return out;
 }
 
+// Of what a rank said about an operation more than once the first counts.
+void KeepFirstOfEach(std::vector<RoundMember>& members) {
+  std::stable_sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  members.erase(
+      std::unique(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.rank == b.rank; }),
+      members.end());
+}
+
 }  // namespace
 
 void FinishRounds(std::vector<CollectiveRound>& rounds) {
@@ -153,9 +161,7 @@ std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> meas
     round.bytes = m.bytes;
     round.group_size = m.comm_size;
     const Rank rank = m.rank.known() ? m.rank : Rank{m.group_rank.value};
-    const bool known =
-        std::any_of(round.members.begin(), round.members.end(), [&](const auto& other) { return other.rank == rank; });
-    if (!rank.known() || known) continue;
+    if (!rank.known()) continue;
     round.members.push_back({rank, m.enter_wall_ns, m.start_wall_ns, m.finish_wall_ns, m.duration_ns});
     round.members.back().enter_is_estimate = m.enter_is_estimate;
     ends.Fill(m.comm, round.members.back());
@@ -163,7 +169,10 @@ std::vector<CollectiveRound> MatchMeasurements(std::span<const Measurement> meas
   }
   std::vector<CollectiveRound> out;
   out.reserve(rounds.size());
-  for (auto& [key, round] : rounds) out.push_back(std::move(round));
+  for (auto& [key, round] : rounds) {
+    KeepFirstOfEach(round.members);
+    out.push_back(std::move(round));
+  }
   FinishRounds(out);
   return out;
 }

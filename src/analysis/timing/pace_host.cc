@@ -2,6 +2,7 @@
 // How late a rank's host was, as a limit to how late the rank can have been.
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "analysis/timing/pace.h"
 
@@ -16,6 +17,7 @@ constexpr double kCountedAgain = 1.15, kCountedAgainInStep = 1.5;
 struct HostLag {
   double most = 0;            // how much later than the median host it issued the operation that it was latest with
   double late = 0, told = 0;  // all lateness of its operations, and as much of it as the host's own explains
+  bool known = false;
 };
 
 // The median without one of the values: of two, one is as late as the other is early. `sorted` holds `own`.
@@ -26,7 +28,28 @@ double MedianOfOthers(const std::vector<double>& sorted, double own) {
   return others % 2 == 1 ? other(others / 2) : (other(others / 2 - 1) + other(others / 2)) / 2;
 }
 
-using Lags = std::map<std::pair<Rank, int64_t>, HostLag>;  // by rank and step
+// By rank and step.
+class Lags {
+ public:
+  Lags(const Pace& pace, const std::map<int64_t, size_t>& columns) : columns_(columns), steps_(pace.steps()) {
+    for (size_t r = 0; r < pace.ranks.size(); ++r) rows_.emplace(pace.ranks[r], r);
+    table_.resize(pace.ranks.size() * steps_);
+  }
+  HostLag& At(size_t row, size_t column) { return table_[row * steps_ + column]; }
+  // Null for a rank or a step that the pace does not have.
+  HostLag* Of(Rank rank, int64_t step) {
+    const auto row = rows_.find(rank);
+    const auto column = columns_.find(step);
+    if (row == rows_.end() || column == columns_.end()) return nullptr;
+    return &At(row->second, column->second);
+  }
+
+ private:
+  const std::map<int64_t, size_t>& columns_;
+  size_t steps_;
+  std::unordered_map<Rank, size_t> rows_;
+  std::vector<HostLag> table_;
+};
 
 void TakeRound(const CollectiveRound& round, Lags& lags) {
   std::vector<double> enters, durations;
@@ -40,22 +63,24 @@ void TakeRound(const CollectiveRound& round, Lags& lags) {
   std::sort(sorted_enters.begin(), sorted_enters.end());
   std::sort(sorted_durations.begin(), sorted_durations.end());
   for (size_t i = 0; i < round.members.size(); ++i) {
-    HostLag& lag = lags[{round.members[i].rank, round.step}];
+    HostLag* const lag = lags.Of(round.members[i].rank, round.step);
+    if (lag == nullptr) continue;
+    lag->known = true;
     const double behind = enters[i] - MedianOfOthers(sorted_enters, enters[i]);
-    lag.most = std::max(lag.most, behind);
+    lag->most = std::max(lag->most, behind);
     // By what it waited less: clocks that were set by these very operations may hide who is always late.
     const double late = MedianOfOthers(sorted_durations, durations[i]) - durations[i];
     if (late <= 0) continue;
-    lag.late += late;
-    lag.told += std::clamp(behind, 0.0, late);
+    lag->late += late;
+    lag->told += std::clamp(behind, 0.0, late);
   }
 }
 
 // The steps of traces are those that hosts have marked, and a host that runs ahead of its GPU is in the next one when
 // the operations of this one run.
-double MostOf(const Lags& lags, Rank rank, int64_t step) {
-  const auto found = lags.find({rank, step});
-  return found != lags.end() ? found->second.most : 0;
+double MostOf(Lags& lags, Rank rank, int64_t step) {
+  const HostLag* const lag = lags.Of(rank, step);
+  return lag != nullptr ? lag->most : 0;
 }
 
 }  // namespace
@@ -63,18 +88,18 @@ double MostOf(const Lags& lags, Rank rank, int64_t step) {
 // A host that is five milliseconds behind all through a step issues every operation as late, and its peers wait in each
 // of them: for the next one to be issued, not for five more milliseconds. The step as a whole is late by the five.
 void LimitByHostLag(const std::vector<CollectiveRound>& rounds, const std::map<int64_t, size_t>& columns, Pace& pace) {
-  Lags lags;
+  Lags lags(pace, columns);
   for (const CollectiveRound& round : rounds)
     if (round.synchronises() && columns.count(round.step)) TakeRound(round, lags);
   for (size_t r = 0; r < pace.ranks.size(); ++r) {
     double late = 0, told = 0;
     std::vector<std::pair<double*, double>> cells;  // with the host's lag
     for (const auto& [step, column] : columns) {
-      const auto own = lags.find({pace.ranks[r], step});
+      const HostLag& own = lags.At(r, column);
       double& cell = pace.late_ns[r * pace.steps() + column];
-      if (own == lags.end() || std::isnan(cell)) continue;
-      late += own->second.late, told += own->second.told;
-      cells.emplace_back(&cell, own->second.most);
+      if (!own.known || std::isnan(cell)) continue;
+      late += own.late, told += own.told;
+      cells.emplace_back(&cell, own.most);
       if (pace.source != PaceSource::traces) continue;
       for (const int64_t beside : {step - 1, step + 1})
         cells.back().second = std::max(cells.back().second, MostOf(lags, pace.ranks[r], beside));

@@ -36,8 +36,8 @@ struct RepeatedRun {
 struct GroupSteps {
   std::map<int64_t, std::vector<const CollectiveRound*>> by_step;
   std::set<Rank> members;
-  size_t usual = 0;          // how many operations most steps have
-  std::vector<bool> counts;  // of the usual number: which count
+  size_t usual = 0;               // how many operations most steps have
+  std::vector<bool> counts;       // of the usual number: which count
   std::vector<RepeatedRun> runs;  // those in which one lateness shows several times
 };
 
@@ -89,9 +89,11 @@ bool IsCarriedOver(const std::map<Rank, std::vector<double>>& first,
 // host's times are, it must have issued it by then, which hosts that run ahead do with operations of any kind.
 bool IsReadyBefore(const CollectiveRound& first, const CollectiveRound& second, bool many_equal) {
   size_t ready = 0, all = 0;
+  auto next = first.members.begin();  // mostly both list their members in the same order
   for (const RoundMember& b : second.members) {
-    const auto a = std::find_if(first.members.begin(), first.members.end(),
-                                [&](const RoundMember& m) { return m.rank == b.rank; });
+    const auto is_same = [&](const RoundMember& m) { return m.rank == b.rank; };
+    const bool in_order = next != first.members.end() && is_same(*next);
+    const auto a = in_order ? next++ : std::find_if(first.members.begin(), first.members.end(), is_same);
     if (a == first.members.end() || a->enter_ns == kNoTime || b.enter_ns == kNoTime) continue;
     const bool started = a->start_ns != kNoTime && b.start_ns != kNoTime;
     if (b.enter_is_estimate && !started) continue;

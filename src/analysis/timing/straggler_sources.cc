@@ -219,13 +219,18 @@ bool Tells(const MeasuredView& view, const Pace& pace) {
   return tells && pace.operations > 0 && HasSteadySteps(pace);
 }
 
-StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& measured) {
+std::vector<Pace> PacesOf(const std::vector<MeasuredView>& measured) {
+  std::vector<Pace> paces;
+  for (const MeasuredView& view : measured) paces.push_back(PaceOf(view));
+  return paces;
+}
+
+StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& measured,
+                      const std::vector<Pace>& paces_measured) {
   std::vector<Pace> paces;
   if (traces && traces->pace.operations > 0) paces.push_back(traces->pace);
-  for (const MeasuredView& view : measured) {
-    Pace pace = PaceOf(view);
-    if (Tells(view, pace)) paces.push_back(std::move(pace));
-  }
+  for (size_t i = 0; i < measured.size(); ++i)
+    if (Tells(measured[i], paces_measured[i])) paces.push_back(paces_measured[i]);
   StragglerReport report = DecideStragglers(paces, traces ? traces->timelines : std::span<const Timeline>());
   if (traces) ExplainFromTraces(traces->rounds, traces->timelines, report);
   for (const MeasuredView& view : measured)
@@ -237,12 +242,13 @@ StragglerReport Judge(const TraceView* traces, const std::vector<MeasuredView>& 
 
 // Who is late is told by all steps. What it costs is told by the last ones where the job paused before: a profiler,
 // which makes steps longer and writes its trace in the pause, or an input that was read ahead is no part of them.
-void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, StragglerReport& report) {
+void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, const std::vector<Pace>& paces_measured,
+                          StragglerReport& report) {
   if (report.stragglers.empty()) return;
   std::vector<MeasuredView> last;
-  for (const MeasuredView& view : measured) {
-    const Pace pace = PaceOf(view);
-    if (auto rounds = RoundsAfterPause(view.rounds, pace); !rounds.empty())
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const MeasuredView& view = measured[i];
+    if (auto rounds = RoundsAfterPause(view.rounds, paces_measured[i]); !rounds.empty())
       last.push_back({view.source, std::move(rounds), view.transfers, view.by_issue});
   }
   if (last.empty()) return;
@@ -259,8 +265,9 @@ void TakeCostsOfLastSteps(const std::vector<MeasuredView>& measured, StragglerRe
 }
 
 StragglerReport Settle(const TraceView* traces, const std::vector<MeasuredView>& measured) {
-  StragglerReport report = Judge(traces, measured);
-  if (!traces) TakeCostsOfLastSteps(measured, report);
+  const std::vector<Pace> paces = PacesOf(measured);
+  StragglerReport report = Judge(traces, measured, paces);
+  if (!traces) TakeCostsOfLastSteps(measured, paces, report);
   if (traces && measured.empty()) DropSpreadOfProfiledHosts(*traces, report);
   if (traces) AddWork(*traces, report);
   for (const MeasuredView& view : measured)
