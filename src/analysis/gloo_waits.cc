@@ -71,8 +71,7 @@ std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::ve
     if (up && !first) first = up;
   }
   if (silent && first && late) {
-    out.push_back(
-        {silent->rank, late->source, "was still at work when the others had given up and were gone", waiters});
+    out.push_back({silent->rank, late->source, "was still working after the others had given up and ended", waiters});
     out.back().not_issued = true;
   } else if (silent && first &&
              (GoesAsFarAsOthers(life, *silent) || is_elsewhere(silent->rank) || (front && front.rank == silent->rank)))

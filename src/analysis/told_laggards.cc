@@ -213,7 +213,7 @@ std::string ReportWords(const Event& event) {
   if (event.kind == EventKind::monitored_barrier_failed) return "did not reach the monitored barrier";
   const auto& report = event.As<DesyncReport>();
   if (!report.waiting.empty())
-    return report.tensor.empty() ? "did not join, by PyTorch's desync report"
+    return report.tensor.empty() ? "did not join, according to PyTorch's desync report"
                                  : "is missing from the list of ready ranks";
   return "is named as missing or behind";
 }

@@ -92,7 +92,7 @@ void AddTorch(RunLevel level, const RunPlaces& places, SettingList& list) {
   list.Set("TORCH_NCCL_TRACE_CPP_STACK", "1", "C++ stacks of every call", "unwinds the stack in every call");
   list.Set("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "checks shapes and types of every collective before it runs",
            "one more small collective per call: steps may take twice as long");
-  list.Set("TORCH_CPP_LOG_LEVEL", "INFO", "PyTorch's own messages about groups and watchdogs", "some lines per group");
+  list.Set("TORCH_CPP_LOG_LEVEL", "INFO", "PyTorch's own messages about groups and watchdogs", "a few lines per group");
 }
 
 void AddPython(RunLevel level, const RunPlaces& places, SettingList& list) {

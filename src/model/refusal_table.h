@@ -878,7 +878,7 @@ inline constexpr Refusal kRefusals[] = {
      "the checkpoint lacks an entry that the program loads",
      {"Compare the names: what was saved (the model wrapped or not, the optimizer's type, flattened or not) must match "
       "what is loaded.",
-      "To go on without it: load the weights alone, or pass a planner with allow_partial_load=True."},
+      "To continue without it: load the weights alone, or pass a planner with allow_partial_load=True."},
      true,
      true},
     {"fp8-shape",
@@ -928,7 +928,7 @@ inline constexpr Refusal kRefusals[] = {
       "Several ranks on one network file system compile into the same folder: use a folder per node."}},
     {"compile-failed",
      "the program could not be compiled by torch.compile",
-     {"TORCH_COMPILE_DISABLE=1 runs it without compilation, to go on and to prove that this is the reason.",
+     {"TORCH_COMPILE_DISABLE=1 runs it without compilation: as a workaround, and to confirm that this is the reason.",
       "Run again with TORCHDYNAMO_VERBOSE=1 and TORCH_LOGS=+dynamo,+inductor; mark the function that fails with "
       "torch.compiler.disable."},
      false,
@@ -959,7 +959,7 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"dataset-generation",
      "the dataset could not be built from its files",
-     {"Read the error above this one (\"The above exception was the direct cause\"): mostly one file with another "
+     {"Read the error above this one (\"The above exception was the direct cause\"): usually one file with a different "
       "schema, a damaged line, or a full disk of the cache (HF_DATASETS_CACHE).",
       "Build the dataset once before the job starts; do not let all ranks build it at the same time."}},
     {"same-device-roles",
@@ -1013,8 +1013,8 @@ inline constexpr Refusal kRefusals[] = {
       "CUDA."}},
     {"user-buffers",
      "the overlap of Transformer Engine (user buffers) cannot share GPU memory between the ranks",
-     {"Switch it off to go on: tp_comm_overlap=False (no --tp-comm-overlap); UB_SKIPMC=1 avoids multicast memory "
-      "alone.",
+     {"To work around it, switch it off: tp_comm_overlap=False (no --tp-comm-overlap); UB_SKIPMC=1 avoids multicast "
+      "memory alone.",
       "It needs NVLink between all GPUs of the tensor-parallel group, and in a container the same IPC rights as "
       "NCCL."}},
 };

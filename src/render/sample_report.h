@@ -132,7 +132,7 @@ inline Report SampleHang() {
                         {"warning", "truncated", "The last line is cut.", "nccl_rank6.log", "", 900, 1},
                         {"note", "unknown-format", "No reader knows this file.", "core.1555", "", 0, 1}};
   report.cannot_tell = {
-      {"Is the read of rank 5 slow or stuck?", "Two stacks some seconds apart: py-spy dump --pid 1555, twice."}};
+      {"Is the read of rank 5 slow or stuck?", "Two stacks a few seconds apart: py-spy dump --pid 1555, twice."}};
   report.assumptions = {"stack_rank5.txt belongs to rank 5, after its file name."};
   report.seconds = 1.418;
   return report;

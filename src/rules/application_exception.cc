@@ -88,8 +88,8 @@ static void TellAdvice(const Event& event, Finding& finding) {
     finding.fix = {
         "Give every replica the same number of batches: dataset.repeat() with steps_per_epoch, or shards of equal size "
         "(drop_remainder=True).",
-        "What the others report (Cancelled, an error received from a peer) only follows from it: the network is not at "
-        "fault."};
+        "What the others report (Cancelled, an error received from a peer) is only a consequence: the network is not "
+        "at fault."};
   if (event.Means(Meaning::not_in_build)) {
     finding.headline =
         "process-group setup fails: this build of PyTorch has no gloo transport for the platform ('unsupported gloo "

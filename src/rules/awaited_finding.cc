@@ -88,8 +88,8 @@ Finding WaitFinding(const std::vector<Awaiting>& waits, std::vector<Rank> others
 void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Finding& finding) {
   if (waits.front().line->wait == LineWait::person) {
     finding.fix = {
-        "Remove what stops the program there (debugpy.wait_for_client(), breakpoint(), input()), or do what "
-        "its line asks for; the other ranks wait in their next collective meanwhile.",
+        "Remove what stops the program there (debugpy.wait_for_client(), breakpoint(), input()), or do what its line "
+        "asks for; meanwhile the other ranks wait in their next collective.",
         "To debug one rank of a job, raise the timeout of the process group first."};
     return;
   }
@@ -98,8 +98,8 @@ void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Findin
           " for is missing: the line names it. Which rank creates it, on which host, and did that rank get so far?",
       "A path that is local to each host (/tmp, /local, /dev/shm) has to be written on each host, by the rank "
       "with LOCAL_RANK=0; a shared one by rank 0 alone.",
-      "Replace the wait by a barrier (dist.barrier()), or set a limit on it and raise an error with its path. "
-      "A lock file that an earlier run left is deleted by hand."};
+      "Replace the wait by a barrier (dist.barrier()), or set a limit on it and raise an error with its path. If an "
+      "earlier run left a lock file, delete it by hand."};
 }
 
 std::optional<Finding> LastLineFinding(const Case& facts, const std::vector<Awaiting>& waits,
@@ -124,8 +124,8 @@ std::optional<Finding> LastLineFinding(const Case& facts, const std::vector<Awai
   finding.confidence = first.times >= kOften ? Confidence::likely : Confidence::possible;
   const std::string who = RankWords(finding.ranks);
   finding.headline =
-      who + (one ? " waits, by its last line" : " wait, by their last lines") + ": " + QuotedLine(first) +
-      (first.times >= kOften ? ", printed " + std::to_string(first.times) + " times" : "") +
+      who + (one ? " waits, according to its last line" : " wait, according to their last lines") + ": " +
+      QuotedLine(first) + (first.times >= kOften ? ", printed " + std::to_string(first.times) + " times" : "") +
       "; nothing is printed after that, so " + (others.empty() ? "the others" : RankWords(others)) + " most likely " +
       (others.size() == 1 ? "waits for " : "wait for ") + (one ? "it" : "them") + " in a collective";
   finding.evidence.push_back({first.source, first.text, "the last line of " + RankWords({waits.front().rank})});
@@ -149,8 +149,8 @@ std::optional<Finding> ToldWaitFinding(const Case& facts, const std::vector<Awai
   Finding finding = WaitFinding({*own}, told.waiters);
   finding.confidence = Confidence::likely;
   const std::string who = RankWords({own->rank});
-  finding.headline = who + " waits, by its last line: " + QuotedLine(*own->line) + "; " + RankWords(told.waiters) +
-                     " gave up waiting for it";
+  finding.headline = who + " waits, according to its last line: " + QuotedLine(*own->line) + "; " +
+                     RankWords(told.waiters) + " gave up waiting for it";
   finding.evidence.push_back({own->line->source, own->line->text, "the last line of " + who});
   finding.evidence.push_back({told.source, "", "the others waited for " + who});
   AddSteps({*own}, who, finding);

@@ -58,13 +58,13 @@ void TellReason(const Incident& incident, const SourceRef& failed_at, Finding& f
   const Event* reason = LastCauseOf(incident);
   if (!reason || (reason->source.file == failed_at.file && reason->source.line == failed_at.line)) return;
   const NcclWarning* known = FindNcclWarning(reason->As<Warning>().id);
-  finding.headline += "; NCCL warned before: '" + MessageWords(reason->text) + "'";
+  finding.headline += "; NCCL had warned: '" + MessageWords(reason->text) + "'";
   finding.evidence.push_back(CiteEvent(*reason, "NCCL's last warning"));
   finding.fix = {
-      "Mend what the cited warning of NCCL names: the results of its calls below it ('-> N') show that it gave "
-      "up there."};
+      "Fix what the cited NCCL warning names: the results of the calls below it ('-> N') show that NCCL gave up "
+      "there."};
   if (known && known->id != "other") finding.fix.push_back("That is: " + std::string(known->advice) + ".");
-  finding.fix.push_back("If what it names is in order: try a newer release of NCCL.");
+  finding.fix.push_back("If what it names is correct: try a newer release of NCCL.");
 }
 
 // ": the last size is 32 MiB of 16 GiB; bus bandwidth ...; results so far are correct"
@@ -256,7 +256,8 @@ static std::optional<Finding> FindMissedAverage(const Incident& incident) {
     finding.status = Status::slow;
     finding.severity = Severity::warning;
     finding.confidence = Confidence::likely;
-    finding.headline = "the benchmark (" + BenchmarkWords(run) + ") misses the bandwidth that it was told to reach";
+    finding.headline =
+        "the benchmark (" + BenchmarkWords(run) + ") did not reach the bandwidth that it is required to reach";
     if (run.average_bus_gbs > 0)
       finding.headline += ": the average bus bandwidth is " + Figure(run.average_bus_gbs) + " GB/s";
     finding.explanation = "NCCL_TESTS_MIN_BW sets what the average must reach; the benchmark then ends with an error.";

@@ -75,8 +75,8 @@ static void JudgeOutsiders(const Case& facts, RuleAnswer& answer) {
     if (finding.evidence.size() < 4 && call.first)
       finding.evidence.push_back(CiteEvent(*call.first, RankWords(call.ranks) + " waited here"));
   finding.fix = {"Look at how " + RankWords(ranks) + (ranks.size() == 1 ? " chooses" : " choose") +
-                 " the group of that call: the index of the group is most likely computed in another way than when "
-                 "the groups were made (rank % n instead of rank // n)."};
+                 " the group of that call: the index of the group is most likely computed differently from when the "
+                 "groups were created (rank % n instead of rank // n)."};
   answer.findings.push_back(std::move(finding));
 }
 

@@ -58,7 +58,7 @@ void JudgeCommonEnd(const Case& facts, RuleAnswer& answer) {
                      " ended by signal " + std::to_string(-end.code) + (end.how.empty() ? "" : " (" + end.how + ")") +
                      ", so the fault is not specific to one rank";
   finding.evidence.push_back(CiteEvent(*first, first->As<ProcessEnd>().first_failure.value_or(false)
-                                                   ? "how the first of them ended, by the launcher's list"
+                                                   ? "how the first of them ended, according to the launcher's list"
                                                    : "how one of them ended"));
   finding.fix = EndAdvice(*first);
   if (end.code == kBusError)

@@ -54,9 +54,9 @@ std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
   finding.explanation =
       "PyTorch prints this warning when a program ends. A rank that ends while others are in a collective has issued "
       "fewer collectives than they have.";
-  finding.fix = {"Find out why " + who + (one ? " is" : " are") +
-                     " done before the others: fewer batches in the data of this rank, an early return, early stopping "
-                     "by a value of its own, sys.exit() on one rank?",
+  finding.fix = {"Find out why " + who +
+                     " finished before the others: fewer batches in the data of this rank, an early return, early stopping "
+                     "on a value local to that rank, sys.exit() on one rank?",
                  "Give all ranks the same number of steps (DistributedSampler with drop_last, or the smallest number "
                  "of batches of all ranks), or use torch's Join context manager for uneven inputs.",
                  "Decide together when to stop: all_reduce or broadcast the condition."};

@@ -67,11 +67,11 @@ std::vector<std::string> StepsOfLibrary(Library library) {
       return {"Lower the batch or input size, or use mixed precision (tf.keras.mixed_precision).",
               "Look at what else holds memory there (nvidia-smi): TensorFlow takes nearly all of a GPU unless "
               "tf.config.experimental.set_memory_growth is set.",
-              "Against fragmentation, set TF_GPU_ALLOCATOR=cuda_malloc_async."};
+              "To reduce fragmentation, set TF_GPU_ALLOCATOR=cuda_malloc_async."};
     case Library::paddle:
       return {"Lower the batch size or the sequence length, or recompute activations (recompute in the strategy).",
               "Look at what else holds memory there: nvidia-smi.",
-              "Against fragmentation, set FLAGS_allocator_strategy=auto_growth."};
+              "To reduce fragmentation, set FLAGS_allocator_strategy=auto_growth."};
     default: return {};
   }
 }

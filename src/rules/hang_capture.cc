@@ -79,9 +79,8 @@ std::string HangCapture(const Case& facts) {
         {"stacks", native ? " (py-spy dump --native --pid PID)" : " (" + StackCommand(facts.incident) + ")"});
   if (lacks(life.nccl_logs) && !UsesGlooAlone(facts.incident)) wanted.push_back({"NCCL logs", " (NCCL_DEBUG=INFO)"});
   if (wanted.empty())
-    return "stacks of all ranks, taken twice, some seconds apart, while the job hangs; black boxes (tacet run) show "
-           "what "
-           "each GPU has started";
+    return "stacks of all ranks, taken twice, a few seconds apart, while the job hangs; black boxes (tacet run) show "
+           "what each GPU has started";
   const TimeoutCensus census = CountTimeouts(facts.incident);
   const bool of_group = census && !census.outside.empty() && census.calls.size() == 1;
   const std::string whose = of_group ? " of all members of " + GroupInWords(census) : " of all ranks";

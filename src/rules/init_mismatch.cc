@@ -306,7 +306,7 @@ static void JudgeNumbering(const Case& facts, RuleAnswer& answer) {
     finding.headline = RankWords(ranks) + " of " + std::to_string(outline.world) + " joined " +
                        (often == 2 ? "twice" : std::to_string(often) + " times") +
                        ", and no line is from the others: " + std::to_string(often) +
-                       " nodes number their processes alike, so that setup never completes";
+                       " nodes gave their processes the same numbers, so setup never completes";
     const LineOfRank& first = outline.joining.front();
     finding.evidence.push_back({first.source, first.text, "a rank that joins more than once"});
     finding.fix = {

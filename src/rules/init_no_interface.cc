@@ -114,7 +114,7 @@ const Rule kInitNoInterfaceRule = {
      "Unset NCCL_SOCKET_IFNAME where hosts name their interfaces differently, or list all names: "
      "NCCL_SOCKET_IFNAME=eth0,ens5.",
      "The value may come from /etc/nccl.conf or ~/.nccl.conf rather than from the environment."},
-    {"Name interfaces alike on all hosts, or leave the choice to NCCL."},
+    {"Give interfaces the same names on all hosts, or leave the choice to NCCL."},
     JudgeNoInterface};
 
 }  // namespace tacet

@@ -114,8 +114,8 @@ void TellLauncher(const Rendezvous& told, Finding& finding) {
     finding.confidence = Confidence::certain;
     finding.headline = "no rank was started: a shell on another node does not find mpirun's daemon " + told.reason;
     finding.fix = {"Install the same MPI on every node, or tell mpirun where it is: mpirun --prefix /path/to/mpi.",
-                   "PATH and LD_LIBRARY_PATH must be set for shells without a login as well (in ~/.bashrc above the "
-                   "test for an interactive shell): ssh NODE which " +
+                   "PATH and LD_LIBRARY_PATH must be set for non-login shells as well (in ~/.bashrc above the test for "
+                   "an interactive shell): ssh NODE which " +
                        told.reason + "."};
     return;
   }
@@ -388,7 +388,7 @@ const Rule kInitRankMissingRule = {
     {"See what the missing rank does instead: its stack and output (imports, data preparation, a failed node).",
      "Check that the launcher started it: number of nodes, tasks per node, WORLD_SIZE.",
      "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."},
-    {"Do heavy preparation after init_process_group, or on all ranks alike.",
+    {"Do heavy preparation after init_process_group, or equally on all ranks.",
      "Let the launcher end the job when one process fails to start."},
     JudgeMissing};
 

@@ -323,7 +323,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "Check the link between the two NPUs: hccn_tool -i 0 -link -g; hccn_tool -i 0 -ping -g address ADDRESS; the "
         "TLS "
         "setting must be the same on both sides (hccn_tool -i 0 -tls -g).",
-        "If the peer is only late: raise HCCL_CONNECT_TIMEOUT on all ranks alike."};
+        "If the peer is only late: raise HCCL_CONNECT_TIMEOUT equally on all ranks."};
   else if (mpi)
     finding.fix = {
         "Look at the process that should listen there: one that has ended refuses, a firewall lets the attempt time "

@@ -155,7 +155,7 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
         return {"Start the job in tmux, with nohup or setsid, or through the scheduler.",
                 "Start again from the last checkpoint."};
       if (IsInterrupt(kill))
-        return {"Start the job again; what ranks report after the signal follows from it.",
+        return {"Start the job again; what the ranks report after the signal is a consequence of it.",
                 "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "
                 "it."};
       break;
@@ -342,9 +342,8 @@ const Rule kKilledBySchedulerRule = {
     "The job was ended from outside",
     "the output of Slurm, PBS, LSF, Kubernetes or the cloud, or torchrun's own lines about signals",
     "The job did not fail: it was ended by a time limit, a preemption, an eviction, the reclaiming of a spot machine, "
-    "a cancellation, or the closing of a terminal. Lost connections, SIGTERM and SIGKILL in the ranks' output follow "
-    "from "
-    "it.",
+    "a cancellation, or the closing of a terminal. Lost connections, SIGTERM and SIGKILL in the ranks' output are "
+    "consequences.",
     "A job that hangs is also ended by its time limit: then the hang is the cause. Slurm also cancels a step when "
     "one of its tasks has failed, and torchrun sends SIGTERM to the workers that are left: a failure before that is "
     "the cause.",

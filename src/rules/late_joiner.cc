@@ -83,15 +83,15 @@ std::optional<Finding> FindLoneGroup(const Case& facts) {
   finding.status = Status::crash;
   finding.confidence = Confidence::likely;
   finding.affected_ranks = others;
-  finding.headline = who + " alone made a call that all ranks must make, behind its line " + QuotedLine(*last) +
-                     ", and waited in the store for the others until its time was up; " + RankWords(others) +
-                     " went on without it";
+  finding.headline = who + " alone made a call that all ranks must make, after its line " + QuotedLine(*last) +
+                     ", and waited in the store for the others until it timed out; " + RankWords(others) +
+                     " continued without it";
   finding.evidence.push_back(CiteEvent(*wait, who + " waited here"));
   finding.evidence.push_back({last->source, last->text, "printed by " + who + " alone"});
   finding.evidence.push_back({other->source, other->text, "the last line of the others"});
   finding.fix = {"Look at what " + who +
-                     " calls behind this line: new_group, init_device_mesh and the like must be "
-                     "called by all ranks, in the same order, also by those that are not members.",
+                     " calls after this line: new_group, init_device_mesh and the like must be called by all ranks in "
+                     "the same order, including those that are not members.",
                  "Take the call out of the branch that only this rank enters."};
   return finding;
 }

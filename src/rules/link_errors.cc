@@ -35,7 +35,7 @@ static RuleAnswer JudgeLinkErrors(const Case& facts) {
       const std::string lid = port.device.substr(4);
       finding.fix = {"Clear the counters and read them again under load: perfquery -R " + lid + " " +
                          std::to_string(port.port) + ", then perfquery " + lid + " " + std::to_string(port.port) +
-                         " after some minutes. Only counters that rise matter.",
+                         " after a few minutes. Only counters that rise matter.",
                      std::string(kLinkErrorsRule.fix[1]),
                      "Take the node out of service as long as the link keeps going down; smpquery nodedesc " + lid +
                          " names the node or the switch of this LID."};
@@ -53,9 +53,8 @@ const Rule kLinkErrorsRule = {
     "cable, transceiver or connector; a link that goes down can end the jobs that use it.",
     "Counters count from the time they were last cleared, and rise a little when a host reboots: a few link downs "
     "from reboots do not matter. A counter at its highest value has stopped counting.",
-    {"Clear the counters and read them again under load: perfquery -R LID PORT, then perfquery after some minutes. "
-     "Only "
-     "counters that rise matter.",
+    {"Clear the counters and read them again under load: perfquery -R LID PORT, then perfquery after a few minutes. "
+     "Only counters that rise matter.",
      "If they rise: mlxlink -d DEVICE -m -e, clean or replace the cable and the transceiver, and look at the other end "
      "of "
      "the link (iblinkinfo, ibqueryerrors).",

@@ -52,8 +52,8 @@ RuleAnswer JudgeLl128(const Case& facts) {
       finding.group = comm.group;
       finding.confidence = Confidence::likely;
       finding.headline =
-          "The LL128 protocol is off although the paths of all nodes that left logs allow it: messages of "
-          "some kilobytes to megabytes take LL or Simple, at about half the speed";
+          "The LL128 protocol is off although the paths of all nodes that left logs allow it: messages from a few "
+          "kilobytes to a few megabytes use LL or Simple, at about half the speed";
       finding.evidence.push_back(
           {setup.tables[0].row_sources[all_reduce], "", "LL128 has a bandwidth of 0 in NCCL's table for all_reduce"});
       finding.evidence.push_back(CiteGraph(*ring, "paths that allow LL128"));

@@ -31,7 +31,7 @@ RuleAnswer JudgeLowUtilization(const Case& facts) {
   if (low != high) finding.evidence.push_back({found->lowest->source, low, "the lowest"});
   answer.findings.push_back(std::move(finding));
   answer.open.push_back({"What takes the time?",
-                         "traces of some steps from two or more ranks (tacet run --profile-steps 100-110), and the "
+                         "traces of a few steps from two or more ranks (tacet run --profile-steps 100-110), and the "
                          "sizes of batch, sequence and model"});
   return answer;
 }

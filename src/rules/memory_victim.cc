@@ -26,7 +26,7 @@ std::vector<std::string> VictimSteps(const Event& kill) {
     return {
         "See what grew: journalctl -u systemd-oomd, systemctl status of the unit (Memory, and its limit MemoryMax), "
         "and what each rank keeps in host memory (data loader workers, cached datasets, pinned buffers).",
-        "systemd-oomd kills a whole unit once memory is short for some seconds, a login session with all that runs in "
+        "systemd-oomd kills a whole unit once memory is short for a few seconds, a login session with all that runs in "
         "it included: run the job in a unit of its own (systemd-run --scope -p ManagedOOMMemoryPressure=auto), or "
         "through the scheduler.",
         "Lower the use, or add memory or swap: otherwise the kernel's OOM killer is next."};
@@ -43,7 +43,7 @@ std::vector<std::string> VictimSteps(const Event& kill) {
       "cached "
       "datasets, pinned buffers, checkpoint copies. Files in an emptyDir with medium Memory (/dev/shm) count as well.",
       "See how the use grew: kubectl top pod --containers, or container_memory_working_set_bytes in the monitoring.",
-      "What ranks in other pods report (closed connections, timeouts) follows from it: communication needs no fix."};
+      "What ranks in other pods report (closed connections, timeouts) is a consequence: communication needs no fix."};
 }
 
 }  // namespace tacet

@@ -128,8 +128,7 @@ static void JudgeUnshared(const Case& facts, RuleAnswer& answer) {
   finding.fix = {
       "Wrap the whole model in DDP (or FSDP) after its last module was added: parameters that are added later, "
       "or that belong to a module outside of it, get the gradients of their own rank only.",
-      "Broadcast these parameters from rank 0 before training goes on. What was trained of them so far is "
-      "another one on each rank.",
+      "Broadcast these parameters from rank 0 before training continues. Their values so far differ on each rank.",
       "If this part is meant to differ (experts, personal layers), there is no fault."};
   answer.findings.push_back(std::move(finding));
 }

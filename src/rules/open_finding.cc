@@ -93,9 +93,8 @@ void CiteBesideTimeouts(const Incident& incident, const TimeoutCensus& census, F
 std::string LateWatchdogStep(const Event& timeout) {
   const auto& told = timeout.As<WatchdogTimeout>();
   return "Find out why the watchdog reported " + DurationWords((told.elapsed_ms - told.timeout_ms) * 1'000'000) +
-         " after the limit: it was held up itself, for example because the process or its host was suspended or "
-         "starved "
-         "of CPU, a CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
+         " after the limit: the watchdog itself was delayed, for example because the process or its host was suspended "
+         "or starved of CPU, a CUDA call blocked, or the clock jumped (dmesg -T, journalctl).";
 }
 
 bool IsAllPointToPoint(const TimeoutCensus& census) {
@@ -195,10 +194,9 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         "test "
         "with NCCL_P2P_DISABLE=1, and between hosts with NCCL_IB_DISABLE=1.");
   if (told.As<HeartbeatStuck>().waits_for_workers)
-    steps.push_back(
-        std::string(gone ? "When it hangs again, take" : "Take") +
-        " the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is not where the "
-        "others are holds them up; one that compiles or loads weights is only slow.");
+    steps.push_back(std::string(gone ? "When it hangs again, take" : "Take") +
+                    " the stacks of the engine's worker processes (py-spy dump --native --pid PID): the one that is in "
+                    "a different place blocks the others; one that compiles or loads weights is only slow.");
   else if (told.kind == EventKind::heartbeat_stuck || told.kind == EventKind::gil_blocked)
     steps.push_back(
         std::string(gone ? "When it hangs again, take" : "Take") +
@@ -213,8 +211,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   else
     steps.push_back(std::string(gone ? "When it hangs again" : "While the job hangs") +
                     (HasAllStacks(facts)
-                         ? ", take the stacks of all ranks twice, some seconds apart (" + StackCommand(facts.incident) +
-                               "): the stacks read so far do not settle it."
+                         ? ", take the stacks of all ranks twice, a few seconds apart (" +
+                               StackCommand(facts.incident) + "): the stacks read so far do not settle it."
                          : ", take the stack of every " +
                                std::string(census && !census.outside.empty() ? "member of that group" : "rank") + " (" +
                                StackCommand(facts.incident) +

@@ -55,7 +55,7 @@ void AdviseOnExtra(const Case& facts, const Call& call, PeerUse use, Finding& fi
   const bool one = finding.ranks.size() == 1;
   if (use == PeerUse::same_site)
     finding.fix = {"All ranks issue this call" + (site.empty() ? site : " in " + site) + ": why " +
-                       (one ? "does " : "do ") + who + " get there more often (one batch more, an evaluation or a " +
+                       (one ? "does " : "do ") + who + " get there more often (one extra batch, an evaluation or a " +
                        "retry of " + (one ? "its" : "their") + " own)?",
                    std::string(kSameBatches)};
   else if (use == PeerUse::alike)
@@ -156,7 +156,7 @@ std::string DriftWords(const CallDifference& difference, const Call& call, std::
   const bool same = !skipped && !odd.empty() && !usual.empty() && odd.back().group == usual.back().group &&
                     odd.back().seq == usual.back().seq;
   return words + count + " collectives " + (skipped ? "ahead of " : "behind ") + (one ? "its peers" : "their peers") +
-         (same ? " (the numbers agree, since the extra calls took numbers of the others)" : "");
+         (same ? " (the numbers agree, because the extra calls took numbers that belong to other calls)" : "");
 }
 
 // "rank 1 issued an extra all_gather of 3072 float32 at #26 on default_pg and continues one place behind its peers"
@@ -240,7 +240,7 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   NameCallInSteps(facts, stray ? *stray : call, skipped ? usual.ranks : odd.ranks, finding);
   if (!skipped && use != PeerUse::same_site && IsOfDdpForward(facts.incident, stray ? *stray : call))
     finding.fix.insert(finding.fix.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.fix)),
-                       "The call comes from the forward pass of a model that is wrapped in DDP: where one rank alone "
+                       "The call comes from the forward pass of a model that is wrapped in DDP: if only one rank "
                        "evaluates, call model.module in eval mode, or let all ranks call the model.");
   return finding;
 }

@@ -26,17 +26,17 @@ std::string_view HarmlessWords(HarmlessWarning what) {
     case HarmlessWarning::omp_threads: return "OMP_NUM_THREADS=1 is torchrun's default and only affects CPU speed.";
     case HarmlessWarning::ccl_transport:
       return "oneCCL uses OFI because no MPI launcher started it, which is a choice, not a fault.";
-    case HarmlessWarning::gloo_group_of_one: return "Gloo's '0 peer ranks, expected 0' is a group of one process.";
+    case HarmlessWarning::gloo_group_of_one: return "Gloo's '0 peer ranks, expected 0' means a group of one process.";
     case HarmlessWarning::guessed_device:
       return "PyTorch guesses the GPU of a barrier from the rank, which is right where rank and GPU have the same "
              "number; pass device_id to init_process_group to silence the warning.";
     case HarmlessWarning::no_unused_parameters:
       return "find_unused_parameters=True finds none and only costs time: leave it out.";
-    case HarmlessWarning::deprecated_variable: return "A variable is deprecated and still works.";
+    case HarmlessWarning::deprecated_variable: return "A variable is deprecated but still works.";
     case HarmlessWarning::windows_host_name:
-      return "Error 10049 on Windows is an address that cannot be used; the next one is tried.";
+      return "Error 10049 on Windows means an address that cannot be used; PyTorch tries the next one.";
     case HarmlessWarning::no_ipv6:
-      return "Error 97 is an IPv6 address on a host without IPv6, which is harmless: PyTorch tries IPv4 next.";
+      return "Error 97 means an IPv6 address on a host without IPv6, which is harmless: PyTorch tries IPv4 next.";
     case HarmlessWarning::allocator_retried:
     case HarmlessWarning::store_retried: return "";  // PassedTroubles tells them
     case HarmlessWarning::optional_operators:
@@ -44,10 +44,10 @@ std::string_view HarmlessWords(HarmlessWarning what) {
              "them need them.";
     case HarmlessWarning::numa_node: return "TensorFlow takes a NUMA node of -1 as node 0; that is harmless.";
     case HarmlessWarning::registered_twice:
-      return "TensorFlow's lines about factories of cuDNN, cuFFT and cuBLAS that are registered already are harmless.";
+      return "TensorFlow's lines about cuDNN, cuFFT and cuBLAS factories that are already registered are harmless.";
     case HarmlessWarning::left_semaphores:
-      return "Python's warning about leaked semaphores is harmless at exit; after a process was killed it only follows "
-             "from that.";
+      return "Python's warning about leaked semaphores is harmless at exit; after a process was killed, it is only a "
+             "consequence of that.";
     case HarmlessWarning::forked_tokenizers:
       return "The tokenizers switch their threads off after a fork; set TOKENIZERS_PARALLELISM=false to silence the "
              "warning.";
@@ -141,7 +141,7 @@ std::string OutlineWords(const Case& facts) {
   // A server does not end: that it answers is all that can be asked of it.
   if (outline->served && !outline->at_exit) {
     const bool later = outline->last_source.line > outline->served.source.line;
-    return words + ". The server runs; the last sign of it is '" +
+    return words + ". The server is running; its last line is '" +
            MessageWords(later ? outline->last : outline->served.words, 120) + "'";
   }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
@@ -207,7 +207,7 @@ static std::string LittleThatIsShown(const Incident& incident) {
   if (progress)
     words = std::string("; the last progress line is for ") + (progress->As<Progress>().of_epoch ? "epoch " : "step ") +
             std::to_string(progress->As<Progress>().step);
-  if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which alone is not a fault";
+  if (notice) words += "; NCCL notes '" + MessageWords(notice->text, 100) + "', which by itself is not a fault";
   return words;
 }
 

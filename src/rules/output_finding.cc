@@ -71,7 +71,7 @@ std::optional<Finding> GivenUpFinding(const Case& facts) {
                      ", which raised nothing, was elsewhere: " + OutputWords(front);
   CiteOutputFront(facts, finding);
   finding.evidence.push_back(CiteEvent(*first, RankWords(told.waiters) + " gave up waiting with this error"));
-  finding.fix = {"Look at what " + who + " does after its last line: how long may it take, and why on this rank only?",
+  finding.fix = {"Look at what " + who + " does after its last line: how long can it take, and why on this rank only?",
                  "Split this work across all ranks, do it outside the job, or raise the program's own limit."};
   return finding;
 }

@@ -11,7 +11,7 @@ std::string WayWords(const OwnWay& way) {
   switch (way.kind) {
     case OwnWay::Kind::went_on:
       return "its process was at work on the host: it printed " + QuotedLine(*way.own) +
-             " and went on after the others had given up and were gone";
+             " and continued after the others had given up and ended";
     case OwnWay::Kind::in_barrier: return "its process was alive and in a barrier, as its last line shows";
     case OwnWay::Kind::at_work:
       return "its process was alive and printed " + std::to_string(way.lines) +

@@ -50,7 +50,7 @@ void AddStoreRetries(const Incident& incident, std::vector<std::string>& out) {
   if (times == 0) return;
   const bool one = addresses.size() == 1 && !addresses.begin()->empty();
   out.push_back(Attempts(times) + " to connect to the store" + (one ? " at " + *addresses.begin() : "") +
-                " failed, which is usual while it starts");
+                " failed, which is normal while it starts");
 }
 
 void AddNcclRetries(const Incident& incident, std::vector<std::string>& out) {
@@ -92,11 +92,11 @@ void AddPassedNan(const Incident& incident, std::vector<std::string>& out) {
   if (!always.empty() && !never.empty() && !sometimes) {
     out.push_back(RankWords(always) + (always.size() == 1 ? " prints" : " print") +
                   " a loss of NaN in every line, and " + RankWords(never) + (never.size() == 1 ? " does" : " do") +
-                  " not, which is usual for stages of a pipeline that have no loss");
+                  " not, which is normal for pipeline stages without a loss");
     return;
   }
   if (std::any_of(records.begin(), records.end(), [](const TrainingRecord& one) { return one.loss.finite_since > 0; }))
-    out.emplace_back("the loss was NaN or infinite for some steps, and is finite again");
+    out.emplace_back("the loss was NaN or infinite for a few steps, and is finite again now");
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   const std::string number = port > 0 ? std::to_string(port) : "PORT";
   finding.fix = {(rank0 ? "On the host that MASTER_ADDR names, find" : "On that host find") +
                      (" what holds it, and whose it is: ss -ltnp 'sport = :" + number +
-                      "', ps -o user,lstart,args -p PID. If an earlier run of your own left it over, end it; if it is "
-                      "another user's, or a job that runs, leave it and take another port.") +
+                      "', ps -o user,lstart,args -p PID. If it is left over from an earlier run of yours, end it; if "
+                      "it belongs to another user or to a running job, leave it and choose another port.") +
                      (of_spawn ? " If the program itself listens there (a server, a dashboard), give that one another "
                                  "port."
                                : ""),
@@ -78,8 +78,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
     finding.headline += " in " + place;
     finding.fix[1] =
         "If this code runs on every rank: give each rank of a host a port of its own (a first port plus LOCAL_RANK), "
-        "or "
-        "listen on one rank of each host only. It is the program that chooses this port; MASTER_PORT is another one.";
+        "or listen on one rank of each host only. The program itself chooses this port; it is not MASTER_PORT.";
   }
   // Below 1024 it is a service of the host, and only root may listen there.
   if (port > 0 && port < 1024)
@@ -101,8 +100,8 @@ const Rule kPortInUseRule = {
     "Refused connections mean the reverse: nothing listens. 'Cannot assign requested address' means that the address "
     "is "
     "not one of this host. A warning about [::] alone is harmless where IPv6 is off.",
-    {"On that host find what holds it, and whose it is: ss -ltnp 'sport = :PORT', ps -o user,lstart,args -p PID. "
-     "End it only if an earlier run of your own left it over.",
+    {"On that host find what holds it, and whose it is: ss -ltnp 'sport = :PORT', ps -o user,lstart,args -p PID. End "
+     "it only if it is left over from an earlier run of yours.",
      "Choose another port (--master-port, MASTER_PORT), or let torchrun choose: --standalone, or "
      "--rdzv-endpoint=HOST:0 "
      "on one node.",

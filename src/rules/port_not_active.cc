@@ -295,8 +295,8 @@ const Rule kPortNotActiveRule = {
     "A port of a network adapter is down or waits for its subnet manager, or a GPU lacks an NVLink link that the other "
     "GPUs of its host have. A job that is meant to use it runs over fewer adapters or links, over a slower network, or "
     "not at all.",
-    "Many hosts have ports that are not used, onboard ones above all: they are noted but not counted as a cause. The "
-    "interface on an InfiniBand port may be down while the port itself is active and used.",
+    "Many hosts have unused ports, especially onboard ones: they are noted but not counted as a cause. The interface "
+    "on an InfiniBand port may be down while the port itself is active and used.",
     {"Check the cable, the transceiver and the switch port (mlxlink -d DEVICE -m, iblinkinfo).",
      "Initializing: look at the subnet manager (sminfo)."},
     {"Compare the ports of all hosts before a job starts (tacet preflight)."},

@@ -96,7 +96,7 @@ void AddFix(const Case& facts, const PrintedLaggard& odd, Finding& finding) {
   finding.fix = {
       std::string("Look for what only this rank does in ") + (odd.persistent() ? "a step" : "these steps") +
           " (monitoring, logging, saving, an analysis of the weights, a larger share of the batch): do it less often, "
-          "on all ranks alike, or outside the step.",
+          "in the same steps on all ranks, or outside the step.",
       "If it does the same as the others: compare its GPU's clock, temperature and other processes with theirs "
       "(nvidia-smi), and its host's CPUs.",
       "torch.profiler traces of a few steps on all ranks show where the time goes: tacet profile."};

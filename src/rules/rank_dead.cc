@@ -264,7 +264,7 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
         CodeOf(other) == CodeOf(*event) && other.As<ProcessEnd>().how == event->As<ProcessEnd>().how &&
         SubjectOf(facts.incident, other) != subject)
       finding.evidence.push_back(
-          CiteEvent(other, EndedSubjectWords(other, SubjectOf(facts.incident, other)) + " ended alike"));
+          CiteEvent(other, EndedSubjectWords(other, SubjectOf(facts.incident, other)) + " ended in the same way"));
   answer.open.push_back(QuestionAboutEnd(*event));
   answer.findings.push_back(std::move(finding));
 }

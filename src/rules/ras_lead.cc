@@ -23,12 +23,13 @@ bool SpeakOfRasLead(const Case& facts, Diagnosis& diagnosis) {
   finding.explanation = "The report names the ranks that are ahead, not those that are behind.";
   finding.evidence.push_back({lead.source, "", "how far most ranks were"});
   finding.fix = {
-      "Take a second RAS report some seconds later (ncclras -v), and run the diagnosis on both: counts that do not "
+      "Take a second RAS report a few seconds later (ncclras -v), and run the diagnosis on both: counts that do not "
       "change are those of a hang.",
       "If it hangs: take the stacks of the ranks that are behind (py-spy dump --pid PID); what they do instead of " +
           lead.operation + " is the reason. Look at what " + leaders + (lead.leaders.size() == 1 ? " does" : " do") +
           " differently from the others as well."};
-  diagnosis.open.push_back({"Does the job make progress?", "a second RAS report some seconds later (ncclras -f json)"});
+  diagnosis.open.push_back(
+      {"Does the job make progress?", "a second RAS report a few seconds later (ncclras -f json)"});
   diagnosis.headline = finding.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
@@ -44,7 +45,7 @@ bool SpeakOfRasSilence(const Case& facts, Diagnosis& diagnosis) {
                      ": a process that is dead, stopped or only slow to answer looks like this";
   finding.evidence.push_back(CiteEvent(*told.events.front(), "what RAS reports about it"));
   finding.fix = {
-      "Take a second RAS report some seconds later (ncclras -v): a rank that is missing again is not running.",
+      "Take a second RAS report a few seconds later (ncclras -v): a rank that is missing again is not running.",
       "On its host: ps (state T is stopped, D waits in the kernel), py-spy dump --pid PID, dmesg -T."};
   diagnosis.open.push_back({"Does it run?", "a second RAS report, and the state of the process on its host (ps)"});
   diagnosis.headline = finding.headline;

@@ -66,7 +66,7 @@ std::string RdmaFaultWords(RdmaFault fault, const Event& event, const Event* lim
     case RdmaFault::queues: {
       const auto& told = event.As<RdmaFailure>();
       if (told.device.empty()) return "the InfiniBand adapter cannot create a queue pair or a completion queue";
-      return "the driver of the adapter " + told.device + " refuses what a process asks of it (error " +
+      return "the driver of the adapter " + told.device + " rejects a process's request (error " +
              std::to_string(told.code) +
              (told.code == kNoMemory ? ": memory, or a resource of the adapter, is exhausted)" : ")");
     }
@@ -150,7 +150,7 @@ bool TellsMemoryLimit(const Event& event) {
 void JudgeMemoryLimit(const Case& facts, RuleAnswer& answer) {
   const ToldEvents told = CollectTold(facts, TellsMemoryLimit);
   if (!told) return;
-  Finding finding = ToldFinding(facts, "rdma-broken", told, "the driver's limit, by Open MPI's note");
+  Finding finding = ToldFinding(facts, "rdma-broken", told, "the driver's limit, according to Open MPI's note");
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::likely;

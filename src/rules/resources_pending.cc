@@ -218,7 +218,7 @@ const Rule kResourcesPendingRule = {
     "The scheduler has not started the job, or a part of it: too little is free, or what it asks for does not exist. "
     "No "
     "rank runs yet, and NCCL has no part in it.",
-    "Pending demands beside a job that makes progress are usual: data tasks queue up. A pod that is pending for a few "
+    "Pending demands beside a job that makes progress are normal: data tasks queue up. A pod that is pending for a few "
     "seconds is being started. A pod that crashes and is restarted was scheduled: rank-dead.",
     {"Look at what is free and who holds it: ray status; kubectl describe nodes; squeue, sinfo.",
      "Compare what the job asks for with what a single node has."},

@@ -175,7 +175,7 @@ const Rule kSharedMemoryFullRule = {
      "Data loaders: fewer workers, a smaller prefetch_factor, or smaller batches: prepared batches are kept in "
      "/dev/shm.",
      "If only NCCL is affected: NCCL_SHM_DISABLE=1 avoids it, but is slower."},
-    {"Check df -h /dev/shm at the start of the job: 1 GiB per GPU or more is usual."},
+    {"Check df -h /dev/shm at the start of the job: 1 GiB or more per GPU is common."},
     JudgeSharedMemory};
 
 }  // namespace tacet

@@ -35,7 +35,7 @@ void TellShiftedWait(const Case& facts, std::string_view cause, RuleAnswer& answ
   finding.evidence.push_back({wait->last->source, "", "the last such step of " + who});
   finding.fix = {"Look for what only " + who + " does in '" + wait->own_name +
                      "' of these steps (saving, logging, evaluation, loading data, cleaning up).",
-                 "Do it less often, on all ranks alike, in the background, or outside the step.",
+                 "Do it less often, in the same steps on all ranks, in the background, or outside the step.",
                  "torch.profiler traces of a few steps on all ranks show where the time goes: tacet profile."};
   answer.findings.push_back(std::move(finding));
 }

@@ -12,7 +12,7 @@ std::string StateWords(TaskState state) {
   switch (state) {
     case TaskState::stopped: return "stopped (state T)";
     case TaskState::uninterruptible: return "stuck in the kernel (state D)";
-    case TaskState::zombie: return "dead and not yet collected by its parent (state Z)";
+    case TaskState::zombie: return "a zombie (state Z: dead, but not yet reaped by its parent)";
     case TaskState::gone: return "gone";
     case TaskState::running: return "running";
     default: return "in an unknown state";

@@ -78,7 +78,7 @@ void TellSsh(const std::vector<const Event*>& events, Finding& finding) {
       unknown ? "On the node that starts the job: getent hosts " + first +
                     "; correct the name in the hostfile, or add it to DNS or /etc/hosts."
               : "On the node that starts the job: " + login + first + " hostname; it must work without a password." +
-                    (port > 0 ? " An sshd must listen on that port there, in the same container (ss -ltn)." : ""),
+                    (port > 0 ? " sshd must listen on that port there, in the same container (ss -ltn)." : ""),
       "In containers the host's names and keys are not known: use addresses, or mount ~/.ssh and /etc/hosts. In "
       "Kubernetes a pod's name resolves once its service exists and the pod is ready: let the launcher wait for it.",
       "On a single node leave the hostfile out, so that the launcher needs no ssh."};

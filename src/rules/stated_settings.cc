@@ -66,7 +66,7 @@ Finding SettingFinding(const Case& facts, Status status, Confidence confidence) 
     finding.headline +=
         "; the job " + std::string(status == Status::hang ? "hung: " : "crashed: ") + EndSentence(facts, *told);
   CiteDifference(stated, finding);
-  if (told) finding.evidence.push_back(CiteEvent(*told, "what came of it"));
+  if (told) finding.evidence.push_back(CiteEvent(*told, "what happened as a result"));
   finding.explanation =
       "Ranks print the same line of settings, and one of them prints another value. Ranks that run with different "
       "settings often issue different collectives, other sizes, or messages that no rank expects.";

@@ -89,7 +89,7 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
         "wait)."};
   answer.findings.push_back(std::move(finding));
   answer.open.push_back(
-      {"What takes the time?", "traces of some slow steps from two or more ranks (tacet run --profile-steps " +
+      {"What takes the time?", "traces of a few slow steps from two or more ranks (tacet run --profile-steps " +
                                    StepsToProfile(found->after.step) +
                                    "), and memory and CPU time of the processes over time"});
   return answer;

@@ -90,7 +90,7 @@ static RuleAnswer JudgeStorage(const Case& facts) {
     finding.status = lost ? Status::degraded : Status::healthy;
     finding.confidence = Confidence::possible;
     finding.headline = place + std::string(LossWords(storage)) + StorageWords(storage) +
-                       (lost ? "" : ", and regained it: reads and writes waited meanwhile");
+                       (lost ? "" : ", and reconnected: reads and writes were blocked in between");
     answer.findings.push_back(std::move(finding));
     return answer;
   }

@@ -35,7 +35,8 @@ static void TellReported(const Case& facts, RuleAnswer& answer) {
   finding.confidence = Confidence::likely;
   finding.ranks = report->ranks;
   finding.headline = RankWords(report->ranks) + (one && !told.host.empty() ? " on " + told.host : "") +
-                     (one ? " is slower" : " are slower") + " than the others, by the job's own straggler detection" +
+                     (one ? " is slower" : " are slower") +
+                     " than the others, according to the job's own straggler detection" +
                      (told.score.empty() ? "" : " (GPU score " + told.score + ", 1 is the fastest)") +
                      ": all ranks run at " + (one ? "its pace" : "their pace");
   finding.evidence.push_back(CiteEvent(*report, "the warning that names " + RankWords(report->ranks)));

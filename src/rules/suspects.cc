@@ -32,15 +32,15 @@ void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who,
       "running when the records end.";
   finding.fix = {NamePlaces(facts.incident, finding.ranks,
                             "If the job hangs: look at " + who + " first (py-spy dump --pid PID, ps, dmesg)."),
-                 "Take the stacks twice, some seconds apart, and run the diagnosis on both."};
+                 "Take the stacks twice, a few seconds apart, and run the diagnosis on both."};
   const bool by_ras = !facts.incident.launch_counts.empty() && facts.incident.streams.empty();
   if (by_ras) {
     finding.headline = "At the time of the RAS report, " + who + (finding.ranks.size() == 1 ? " was" : " were") +
                        " behind the others; a running job can look like this at any moment";
-    finding.fix.back() = "Take a second RAS report some seconds later, and run the diagnosis on both.";
+    finding.fix.back() = "Take a second RAS report a few seconds later, and run the diagnosis on both.";
     diagnosis.open.back() = {
         (finding.ranks.size() == 1 ? "Does " : "Do ") + who + " make progress?",
-        "a second RAS report some seconds later (ncclras -f json), and the stack (py-spy dump) of " + who};
+        "a second RAS report a few seconds later (ncclras -f json), and the stack (py-spy dump) of " + who};
     finding.ranks.clear();
     return;
   }

@@ -132,8 +132,8 @@ std::vector<std::string> BenchmarkSteps(const Incident& incident, const Benchmar
   std::vector<std::string> steps;
   if (hosts.size() > 1)
     steps.push_back(
-        "Run it on each host by itself first, then on two: where one host alone hangs, it is the path between its "
-        "GPUs; else test with NCCL_IB_DISABLE=1, which leaves the adapters out.");
+        "Run it on each host by itself first, then on two: if one host alone hangs, the path between its GPUs is at "
+        "fault; otherwise test with NCCL_IB_DISABLE=1, which leaves the adapters out.");
   steps.push_back(
       "Run it with NCCL_P2P_DISABLE=1 before the command (after the program's name it is an argument and has no "
       "effect; with mpirun: -x NCCL_P2P_DISABLE=1). If that helps, the direct path between GPUs is broken: the IOMMU "

@@ -55,7 +55,7 @@ constexpr RemedyCause kCauses[] = {
      "wrong-interface",
      "without the setting a process chooses an interface that its peers cannot reach",
      Confidence::likely,
-     {"Keep the setting, on all hosts alike: in the image, in the job script or in /etc/nccl.conf.",
+     {"Keep the setting, the same on all hosts: in the image, in the job script or in /etc/nccl.conf.",
       "On each host: ip -br addr shows the interfaces that must not be chosen (docker, bridges, tunnels)."}},
 };
 
@@ -81,7 +81,8 @@ std::optional<Finding> AccessControlFinding(const Case& facts) {
       "the job hangs, and lspci shows PCIe access control (ACS) that is on: it breaks direct access between GPUs";
   finding.evidence.push_back(CiteEvent(*hang, "the text around the log says that the job hangs"));
   finding.fix = {
-      "Test: run with NCCL_P2P_DISABLE=1 before the command. If that helps, it is the direct path between the GPUs.",
+      "Test: run with NCCL_P2P_DISABLE=1 before the command. If that helps, the direct path between the GPUs is at "
+      "fault.",
       "Find the bridges above the GPUs (lspci -t, nvidia-smi topo -m) and turn ACS off there: setpci -s BRIDGE "
       "ECAP_ACS+0x6.w=0000, or in the BIOS; a virtual machine needs it on, and ATS instead.",
       "Find the pair: CUDA_VISIBLE_DEVICES=0,1 and so on with two GPUs each, or p2pBandwidthLatencyTest."};

@@ -22,7 +22,7 @@ std::string ZeroWords(const OddValue& zero) {
 
 std::string RepeatWords(const OddValue& same) {
   return "the gradient norm is " + same.word + " in " + (same.lines == 2 ? "two" : std::to_string(same.lines)) +
-         " reports in a row, equal in all digits";
+         " reports in a row, identical to the last digit";
 }
 
 std::string Number(double value) {
@@ -84,11 +84,10 @@ Finding NoRewardFinding(const NoReward& found) {
                      ": no answer is better than another, so nothing is learned";
   finding.evidence.push_back({found.spread->last, "reward 0, standard deviation 0", "the last of these reports"});
   finding.fix = {
-      "Print some answers next to the parts of their reward: does the reward function find the answer in the format "
-      "that "
-      "the model writes (tags, boxes, language)? Are answers cut at the length limit before they end?",
+      "Print a few answers next to the parts of their reward: does the reward function find the answer in the format "
+      "that the model writes (tags, boxes, language)? Are answers cut at the length limit before they end?",
       "Check the prompt and its chat template against the ones of the model's supervised training, and that the "
-      "checkpoint is the one that you mean.",
+      "checkpoint is the one that you intend to use.",
       "If the tasks are too hard: begin with easier ones, or with more answers per prompt."};
   return finding;
 }
@@ -109,7 +108,7 @@ void JudgeZeroGradients(const Case& facts, RuleAnswer& answer) {
         "the gradient norm is exactly 0 in all " + std::to_string(norm.lines) + " reports, so nothing is learned";
     finding.evidence.push_back({record.source, "", "the last progress line"});
     finding.fix = {"Look at the labels of a batch: are all of them masked (-100), or cut off by the maximum length?",
-                   "See that the parameters that should learn require gradients and are given to the optimizer, and "
+                   "Check that the parameters to be trained require gradients and are passed to the optimizer, and "
                    "that the loss depends on them (detach, no_grad, frozen adapters).",
                    "Reinforcement learning: rewards that are equal within each group give no gradient."};
     answer.findings.push_back(std::move(finding));
@@ -160,13 +159,13 @@ const Rule kTrainingDegenerateRule = {
     "training-degenerate",
     "The loss or every reward is exactly 0, the loss diverges, or the gradient norm does not change",
     "the job's own progress lines with loss, gradient norm or reward",
-    "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm in "
-    "all digits. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that prints "
-    "it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. A loss "
-    "that grows by orders of magnitude and stays there diverges. In reinforcement learning, nothing is learned from "
-    "rewards that are all 0: usually the reward function does not find the answers.",
+    "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm to "
+    "the last digit. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that "
+    "prints it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. "
+    "A loss that grows by orders of magnitude and stays there diverges. In reinforcement learning, nothing is learned "
+    "from rewards that are all 0: usually the reward function does not find the answers.",
     "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
-    "clipped before it is printed is a round number. A peak of the loss that comes down again is usual. None of these "
+    "clipped before it is printed is a round number. A peak in the loss that falls again is normal. None of these "
     "counts here.",
     {"Look at the batch and the labels of that step: are there tokens or samples that count?",
      "Print loss and gradient norm of every rank for a few steps: all ranks, or one?",

@@ -50,7 +50,7 @@ Finding ScaleFinding(const TrainingRecord& record) {
   if (scale.at_floor > 0) return FloorFinding(scale);
   Finding finding;
   finding.confidence = scale.values_before > 0 ? Confidence::certain : Confidence::likely;
-  finding.headline = "No step has given finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
+  finding.headline = "No step has produced finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
                      std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
                      FigureWords(scale.to) + ", and every one of these steps was skipped";
   finding.fix = {
@@ -255,9 +255,9 @@ const Rule kTrainingNotFiniteRule = {
     "The job runs on, but what it computes is lost: a NaN in the loss or in the gradients gets into every weight with "
     "the next update. Usual reasons: a learning rate that is too high, float16 where bfloat16 is needed, a bad sample, "
     "a division by zero or a logarithm of zero in the model or the loss, damaged data from a GPU or a link.",
-    "One NaN or infinite gradient norm that finite values follow, above all in the first steps, is mixed precision "
-    "looking for its loss scale: it skips those steps. So is a loss scale that falls from 65536 to some thousands at "
-    "the start.",
+    "One NaN or infinite gradient norm that finite values follow, especially in the first steps, is mixed precision "
+    "searching for its loss scale: it skips those steps. The same is true of a loss scale that falls from 65536 to a "
+    "few thousand at the start.",
     {"Stop the job and go back to the last checkpoint before the first NaN; later ones contain it.",
      "Find the first NaN: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients after "
      "each backward pass. Compare the ranks: if one alone has it first, suspect its data or its GPU.",

@@ -69,7 +69,7 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   Finding finding;
   finding.severity = Severity::note;
   finding.headline = "NCCL warns in " + SubjectWords(SubjectOf(facts.incident, *warning)) + ": '" +
-                     MessageWords(warning->text) + "'; what follows from it is not in these files";
+                     MessageWords(warning->text) + "'; its consequences are not in these files";
   finding.explanation = "Tacet does not know this warning, and nothing shows how the job ended.";
   finding.evidence.push_back(CiteEvent(*warning, "a warning that Tacet does not know"));
   finding.fix = {"Look at what follows in the log: NCCL's error names the call that failed ('-> 2', '-> 3').",

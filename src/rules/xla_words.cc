@@ -46,7 +46,7 @@ std::vector<std::string> XlaSteps(const Event& event) {
   if (wait.all_joined)
     steps.push_back(
         "Take the stacks of this process with native frames (py-spy dump --native --pid PID): all threads have "
-        "arrived, so the one that runs the operation, mostly inside NCCL, is what the others wait for.");
+        "arrived, so the one that runs the operation, usually inside NCCL, is what the others wait for.");
   else if (wait.expected > 1)
     steps.push_back(
         "Look at the threads of this process first: each of its devices has one, and not all have reached the "
@@ -65,8 +65,8 @@ std::vector<std::string> XlaSteps(const Event& event) {
         "--xla_cpu_collective_call_terminate_timeout_seconds).");
   else
     steps.push_back(
-        "Look for 'Thread is unstuck!' below it: then the wait ended, and a thread was only slow, as is usual while a "
-        "program is compiled.");
+        "Look for 'Thread is unstuck!' below it: then the wait ended, and a thread was only slow, which is normal "
+        "while a program is compiled.");
   return steps;
 }
 
@@ -99,11 +99,11 @@ bool QuoteSlowXla(const Case& facts, Diagnosis& diagnosis) {
                                   : "XLA threads waited" +
                                         (wait.seconds < 0 ? std::string() : " more than" + SecondWords(wait.seconds))) +
                    XlaPlaceWords(wait) + " and continued");
-    finding.explanation = wait.compiling
-                              ? "XLA compiles a program before its first run, and says so when that takes long."
-                              : "XLA warns after some seconds of waiting, and takes it back when all have arrived.";
+    finding.explanation =
+        wait.compiling ? "XLA compiles a program before its first run, and says so when that takes long."
+                       : "XLA warns after a few seconds of waiting, and withdraws the warning once all have arrived.";
     finding.evidence.push_back(
-        CiteEvent(event, wait.compiling ? "XLA's remark on a slow compilation" : "the warning that was taken back"));
+        CiteEvent(event, wait.compiling ? "XLA's remark on a slow compilation" : "the warning that was withdrawn"));
     if (wait.passed_line > 0)
       finding.evidence.push_back({SourceRef{event.source.file, wait.passed_line, 0}, "", "the thread continued"});
     finding.fix = {wait.compiling

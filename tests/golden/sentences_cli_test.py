@@ -225,7 +225,7 @@ class Sentences(unittest.TestCase):
         self.says("wild/healthy/port_down_and_up_again.txt",
                   "Port mlx5_3:1 of h200-a3 went down and came back up; no other line reports a fault.")
         self.says("wild/setup/store_refused_at_first.txt", "HEALTHY",
-                  "2 attempts to connect to the store at 172.20.4.9:29512 failed, which is usual while it starts; no "
+                  "2 attempts to connect to the store at 172.20.4.9:29512 failed, which is normal while it starts; no "
                   "other line reports a fault")
         self.says("wild/healthy/connect_retry_then_ok.txt",
                   "2 attempts by NCCL to connect to a peer failed and were retried")
