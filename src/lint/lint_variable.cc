@@ -201,8 +201,8 @@ void CheckVariable(const VariableView& view, LintSheet& sheet) {
                      Assignment(view) +
                          " has no effect: NCCL_HOSTID makes each of these processes a host of its own, "
                          "and P2P and shared memory are used inside a host only",
-                     "give all processes of one host the same NCCL_HOSTID, or unset it; then see whether this setting "
-                     "is still wanted");
+                     "give all processes of one host the same NCCL_HOSTID, or unset it; then check whether this "
+                     "setting is still wanted");
   CheckHarm(view, sheet);
 }
 

@@ -18,11 +18,12 @@ inline constexpr Refusal kRefusals[] = {
      {"Use the backend nccl (gloo for CPU tensors): packages of PyTorch come without MPI.",
       "If MPI is needed: build PyTorch from source on a host where MPI is installed."}},
     {"no-libuv",
-     "this build of PyTorch has no libuv, which its TCPStore asks for",
+     "this build of PyTorch has no libuv, which its TCPStore is set to use",
      {"Set USE_LIBUV=0 before the job starts, or append ?use_libuv=0 to the init_method.",
       "Or install a build of PyTorch with libuv."}},
     {"mpi-without-launcher",
-     "MPI could not start in this process: usually because no MPI launcher started it, or that of a different MPI did",
+     "MPI could not start in this process: usually because no MPI launcher started it, or the launcher of a different "
+     "MPI did",
      {"Start the program with mpirun or srun --mpi=pmix of the same MPI that it was built against; torchrun is not an "
       "MPI "
       "launcher.",
@@ -77,8 +78,8 @@ inline constexpr Refusal kRefusals[] = {
      "a call was made that CUDA does not allow while it captures a graph",
      {"Look for what waits for the GPU there: .item(), .cpu(), printing a tensor, a branch on a tensor's value, "
       "torch.cuda.synchronize(). Move it out of the captured code.",
-      "Run the captured code a few times before the capture, on a side stream, so that libraries are set up and memory "
-      "is allocated by then.",
+      "Run the captured code a few times before the capture, on a side stream, so that libraries are already set up "
+      "and memory is already allocated.",
       "Other threads count as well: torch.cuda.graph(..., capture_error_mode=\"thread_local\") lets them make such "
       "calls."},
      false,
@@ -110,7 +111,7 @@ inline constexpr Refusal kRefusals[] = {
       "(nvidia-ctk cdi generate).",
       "Without a container: ls -l /dev/nvidia*, and the groups of the user."}},
     {"gpu-taken",
-     "CUDA gets no GPU: all that the process sees are taken or out of order",
+     "CUDA gets no GPU: all GPUs that the process sees are in use or faulty",
      {"nvidia-smi shows who uses them, their compute mode (an exclusive one allows one process: nvidia-smi -c 0), and "
       "GPUs that report an error.",
       "Processes left over from an earlier job hold GPUs without being listed in a container: fuser -v /dev/nvidia* on "
@@ -159,17 +160,17 @@ inline constexpr Refusal kRefusals[] = {
       "service account; for Google GOOGLE_APPLICATION_CREDENTIALS. aws sts get-caller-identity tests it.",
       "Tokens expire during long jobs: use a role or a provider that renews them."}},
     {"cloud-forbidden",
-     "the object store refuses access with these credentials",
-     {"aws sts get-caller-identity shows who asks; compare with the policy of the bucket and of the role. A missing "
-      "object gives 403, too, without the right to list.",
+     "the object store denies access with these credentials",
+     {"aws sts get-caller-identity shows who asks; compare with the policy of the bucket and of the role. Without the "
+      "right to list, a missing object gives 403 as well.",
       "Is the bucket's name and region right?"}},
     {"cloud-busy",
-     "the object store refuses requests because there are too many",
-     {"Let fewer processes write or read at the same time, and larger objects at once; write one object per rank, not "
-      "the same one from all.",
+     "the object store rejects requests because there are too many",
+     {"Have fewer processes read or write at the same time, and use larger objects; write one object per rank, not the "
+      "same one from all.",
       "Raise the retries with back-off: AWS_MAX_ATTEMPTS=10 AWS_RETRY_MODE=adaptive."}},
     {"cloud-unreachable",
-     "the object store does not answer under its address",
+     "the object store does not answer at its address",
      {"On that host: curl -sI URL. Check the endpoint (AWS_ENDPOINT_URL), that its name resolves, and whether nodes "
       "need "
       "a proxy.",
@@ -210,7 +211,7 @@ inline constexpr Refusal kRefusals[] = {
       "restart it.",
       "Test it by itself: docker run --rm --gpus all ubuntu nvidia-smi."}},
     {"wrong-architecture",
-     "the program was built for another processor architecture than that of the host",
+     "the program was built for a processor architecture other than the host's",
      {"Use an image or a package for the host's architecture (uname -m): x86_64 and aarch64 differ.",
       "A script needs an interpreter in its first line (#!/bin/bash)."}},
     {"missing-library",
@@ -230,7 +231,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"extension-mismatch",
-     "a compiled extension was built for another release of PyTorch",
+     "a compiled extension was built for a different release of PyTorch",
      {"Reinstall the package that the message names for the PyTorch in use (python -c \"import torch; "
       "print(torch.__version__)\"): a wheel for that release, or pip install --no-build-isolation --no-cache-dir "
       "--force-reinstall.",
@@ -366,7 +367,7 @@ inline constexpr Refusal kRefusals[] = {
      "more GPUs are asked for than the cluster or placement group has",
      {"Lower the tensor or pipeline parallel size to the number of GPUs, or add nodes (ray status shows what Ray "
       "sees).",
-      "See that no other job holds them."}},
+      "Check that no other job holds them."}},
     {"serving-memory",
      "the server finds less free GPU memory at start than its configuration asks for",
      {"Check with nvidia-smi what else is using the GPU: an earlier server, another job.",
@@ -488,7 +489,7 @@ inline constexpr Refusal kRefusals[] = {
      {"Check what is free when it fails (nvidia-smi; other processes on the same GPU): lower the batch size, or leave "
       "more memory to the library. While a CUDA graph is captured it cannot start at all: run the operation once "
       "before the capture begins.",
-      "Remove other copies of cuDNN and CUDA from LD_LIBRARY_PATH: PyTorch brings its own, and a copy of another "
+      "Remove other copies of cuDNN and CUDA from LD_LIBRARY_PATH: PyTorch brings its own, and a copy of a different "
       "release fails this way.",
       "Run once with CUDA_LAUNCH_BLOCKING=1: an index out of range (labels, token ids) in an earlier kernel can show "
       "up here, too."},
@@ -557,7 +558,7 @@ inline constexpr Refusal kRefusals[] = {
      "activation checkpointing got different tensors when it ran the forward pass again",
      {"Make the forward pass do the same both times: no branches on time, counters or random numbers outside of "
       "PyTorch, no caches filled the first time, the same autocast state.",
-      "Apply checkpointing before FSDP or torch.compile wraps the module; try use_reentrant=True to see whether only "
+      "Apply checkpointing before FSDP or torch.compile wraps the module; try use_reentrant=True to check whether only "
       "the check fails."},
      false,
      true},
@@ -579,14 +580,14 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"uneven-batch",
-     "samples of one batch have different shapes and cannot be stacked",
+     "the samples of one batch have different shapes and cannot be stacked",
      {"Pad or crop samples to one size in the dataset or in collate_fn.",
-      "Look for the odd samples: images with another number of channels, empty or truncated ones."},
+      "Look for the odd samples: images with a different number of channels, empty or truncated ones."},
      false,
      true},
     {"index-range",
-     "an index is larger than the table it is looked up in (a token id, a label, a position)",
-     {"Compare the largest id of the batch with the size of the embedding: tokenizer and model may be of different "
+     "an index is outside the table in which it is looked up (a token id, a label, a position)",
+     {"Compare the largest id of the batch with the size of the embedding: tokenizer and model may have different "
       "vocabularies, or the sequence longer than the model's positions."},
      false,
      true},
@@ -601,7 +602,8 @@ inline constexpr Refusal kRefusals[] = {
      {"Look at the releases of both (pip show, pip check), and install ones that match; the program's requirements "
       "name them.",
       "If only some nodes report it: their environment or image is a different one.",
-      "A file of your own with the name of the package hides it: python -c \"import NAME; print(NAME.__file__)\"."},
+      "A file of your own with the same name as the package hides it: python -c \"import NAME; "
+      "print(NAME.__file__)\"."},
      false,
      true},
     {"package-missing",
@@ -626,7 +628,7 @@ inline constexpr Refusal kRefusals[] = {
       "in "
       "LD_LIBRARY_PATH."}},
     {"numpy-release",
-     "a compiled package was built for another release of NumPy",
+     "a compiled package was built for a different release of NumPy",
      {"Install a newer release of the package that the traceback names, or pip install \"numpy<2\"."}},
     {"no-compiler",
      "a kernel is compiled while the program runs, and the compiler or the CUDA toolkit is missing",
@@ -652,15 +654,14 @@ inline constexpr Refusal kRefusals[] = {
       "Install a wheel of the package that has it, for this Python, PyTorch and CUDA, or build it again with the CUDA "
       "toolkit that torch.version.cuda names."}},
     {"heap-damaged",
-     "the memory of a process is damaged: native code wrote or freed what it should not, and the process aborted",
+     "the memory of a process is damaged: native code wrote to or freed memory that it should not have, and the "
+     "process aborted",
      {"Find the library: a core dump (ulimit -c unlimited) read with gdb (bt), and PYTHONFAULTHANDLER=1 for the Python "
-      "line. The place where it is noticed may be far from where it was done.",
-      "Run with num_workers=0: if it is gone, a library of the data code (decoders, OpenCV, HDF5, Arrow) is not safe "
-      "to "
-      "fork; start the workers with multiprocessing_context='spawn'.",
+      "line. The damage may be detected far from the code that caused it.",
+      "Run with num_workers=0: if the error is gone, a library of the data code (decoders, OpenCV, HDF5, Arrow) is not "
+      "safe to fork; start the workers with multiprocessing_context='spawn'.",
       "Look for two copies of one library in the process (OpenMP, libstdc++, protobuf, tcmalloc in LD_PRELOAD), and "
-      "for "
-      "extensions built against another release."},
+      "for extensions built against a different release."},
      true},
     {"rocm-runtime",
      "the ROCm runtime cannot get the resources that it needs from the GPUs or their driver",
@@ -736,7 +737,8 @@ inline constexpr Refusal kRefusals[] = {
      "an agent of Ray on this node failed, and Ray's node process ended with it",
      {"Read the agent's log on that node (/tmp/ray/session_latest/logs/runtime_env_agent.log, dashboard_agent.log): a "
       "port that is taken, a package that does not load.",
-      "Compare pip freeze | grep grpcio with what the release of Ray asks for: another release can crash the agent."}},
+      "Compare pip freeze | grep grpcio with what the release of Ray asks for: a different release can crash the "
+      "agent."}},
     {"ray-worker-start",
      "worker processes of Ray did not start in time",
      {"Look at the CPU load and the file system of that node: importing Python packages from a slow shared file system "
@@ -744,7 +746,7 @@ inline constexpr Refusal kRefusals[] = {
       "Read worker-*.err and python-core-worker-*.log of the process that the line names "
       "(/tmp/ray/session_latest/logs)."}},
     {"ray-versions",
-     "the Ray cluster was started with another release of Ray or Python than this process runs",
+     "the Ray cluster was started with a different release of Ray or Python from the one that this process runs",
      {"Use one image or environment on all nodes: compare ray --version and python --version.",
       "ray stop on all nodes, then ray start again in the same environment as the program."}},
     {"ray-disk",
@@ -796,8 +798,8 @@ inline constexpr Refusal kRefusals[] = {
      "the library cuBLAS does not support this combination of sizes, data types and GPU",
      {"Look at the operands of the call: FP8 and INT8 need sizes that are multiples of 16, and FP8 needs Ada or Hopper "
       "GPUs and newer.",
-      "Remove other copies of cuBLAS from LD_LIBRARY_PATH: a library of another CUDA release reports this for calls "
-      "that are right."}},
+      "Remove other copies of cuBLAS from LD_LIBRARY_PATH: a library of a different CUDA release reports this for "
+      "correct calls."}},
     {"unscale-fp16",
      "the trainable parameters are float16, which mixed precision with a gradient scaler does not allow",
      {"Load the model in float32 (torch_dtype=torch.float32) and keep fp16=True, or train in bfloat16 (bf16=True).",
@@ -819,7 +821,7 @@ inline constexpr Refusal kRefusals[] = {
       "install libaio-dev).",
       "Or switch off what needs the operator: offload to NVMe needs async_io, the fused optimizers need nvcc."}},
     {"device-map",
-     "the model was spread over all GPUs with device_map='auto', which does not go together with data parallelism",
+     "the model was spread over all GPUs with device_map='auto', which cannot be combined with data parallelism",
      {"Remove device_map, or give each process its own GPU: device_map={\"\": local_rank}.",
       "If the model does not fit on one GPU: use FSDP or DeepSpeed ZeRO-3 instead."}},
     {"quantized-training",
@@ -835,7 +837,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"zero-world-size",
-     "the optimizer states in the checkpoint were saved by another number of processes",
+     "the optimizer states in the checkpoint were saved by a different number of processes",
      {"Resume with the same number of GPUs, or convert the checkpoint to a universal one (ds_to_universal.py, then "
       "load_universal: true).",
       "Or load the weights alone (load_optimizer_states=False; zero_to_fp32.py joins them)."}},
@@ -843,11 +845,11 @@ inline constexpr Refusal kRefusals[] = {
      "ZeRO-3 found that ranks fetch different parameters at the same time: they run different modules",
      {"Make all ranks run the same modules in the same order: no branch on the rank or on the data (a modality that is "
       "missing in a batch, experts without tokens).",
-      "Tell DeepSpeed about modules whose inside differs: deepspeed.utils.set_z3_leaf_modules(model, [Module])."},
+      "Tell DeepSpeed about modules whose internals differ: deepspeed.utils.set_z3_leaf_modules(model, [Module])."},
      false,
      true},
     {"zero-trace",
-     "ZeRO-3 found the modules in another order than in the step before",
+     "ZeRO-3 found the modules in a different order from the step before",
      {"Keep the order of modules the same in every step, or tell DeepSpeed about those that change: "
       "set_z3_leaf_modules(model, [Module]).",
       "A forward pass outside of the training step (evaluation, generation) changes the order: run it under "
@@ -864,12 +866,12 @@ inline constexpr Refusal kRefusals[] = {
      {"export CUDA_DEVICE_MAX_CONNECTIONS=1 for all ranks (torchrun passes it on; mpirun needs -x). On Blackwell GPUs "
       "newer releases do not need it."}},
     {"not-distributed-checkpoint",
-     "the checkpoint has another format or was saved with other settings than this run expects",
+     "the checkpoint has a different format, or was saved with different settings, from what this run expects",
      {"Compare --ckpt-format, the release and the optimizer settings (--use-distributed-optimizer, parallel sizes) "
       "with those of the run that saved it.",
       "To load the weights alone: --no-load-optim --no-load-rng, or --finetune."}},
     {"checkpoint-missing",
-     "the checkpoint to be loaded is not there, or was not written to its end",
+     "the checkpoint to be loaded is missing or was not written completely",
      {"List the folder on the node of that rank: a sharded checkpoint needs all of its files (.distcp) and, written "
       "last, .metadata. Without it the save did not finish: use an older step.",
       "Check that all nodes see the same shared file system: files on a node's local disk are missing on the others."},
@@ -915,7 +917,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"pipeline-shapes",
-     "a pipeline stage got a tensor of another shape than in its first step",
+     "a pipeline stage got a tensor whose shape differs from that in its first step",
      {"Keep the microbatch and the sequence length constant: the shapes of the first step hold for all "
       "(drop_last=True, padding).",
       "Or create the stages again when the shapes change, for example for evaluation."},
@@ -977,7 +979,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"not-in-group",
-     "a rank was given that does not belong to the process group",
+     "a rank was passed that does not belong to the process group",
      {"src and dst of a collective are global ranks, also for a subgroup: use dist.get_global_rank(group, i), or "
       "group_src and group_dst in newer releases."},
      false,

@@ -39,7 +39,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
     {"copied-data-wrong",
      "p2p-broken",
      SiteRole::degraded,
-     "a copy between GPUs delivered other data than was sent",
+     "a copy between GPUs delivered different data from what was sent",
      {"Do not train on that host. Copy pair by pair to find the GPUs: nvbandwidth -t "
       "device_to_device_memcpy_read_ce, p2pBandwidthLatencyTest, and the same with peer access off.",
       "On bare metal turn off ACS and the IOMMU's translation (iommu=pt): they redirect copies between GPUs.",
@@ -77,8 +77,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "the IMEX service of {a node|node %} in the NVLink domain cannot be reached, so that GPUs of different nodes "
      "cannot share "
      "memory",
-     {"On that node: systemctl status nvidia-imex, /var/log/nvidia-imex.log; is the node up, and does its firewall let "
-      "the port of IMEX (50000) through?",
+     {"On that node: systemctl status nvidia-imex, /var/log/nvidia-imex.log; is the node up, and does its firewall "
+      "allow the IMEX port (50000)?",
       "nvidia-imex-ctl -N shows the state of all nodes; nodes_config.cfg must be the same on all of them."}},
     {"imex-channel",
      "",
@@ -100,9 +100,9 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "fabric-manager-down",
      SiteRole::degraded,
      "the NVLink fabric of this GPU is not set up: its registration with the fabric manager is still in progress",
-     {"systemctl status nvidia-fabricmanager: is it running, and of the driver's version? Its log is "
+     {"systemctl status nvidia-fabricmanager: is it running, and does its version match the driver's? Its log is "
       "/var/log/fabricmanager.log.",
-      "On multi-node NVLink systems: see that the fabric manager of the NVLink switches runs (nv show cluster apps).",
+      "On multi-node NVLink systems: check that the fabric manager of the NVLink switches runs (nv show cluster apps).",
       "CUDA fails with error 802 until the state is Completed."}},
     {"fabric-service-failed",
      "fabric-manager-down",
@@ -111,7 +111,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      {"journalctl -u nvidia-fabricmanager and /var/log/fabricmanager.log say why; most often its version is not "
       "exactly "
       "the driver's.",
-      "Install the fabric manager of the driver's version, start it, and see that nvidia-smi -q shows Fabric State: "
+      "Install the fabric manager of the driver's version, start it, and check that nvidia-smi -q shows Fabric State: "
       "Completed."}},
     {"driver-probe-failed",
      "",
@@ -157,12 +157,12 @@ inline constexpr SiteMessage kSiteMessages[] = {
       "kernel that it was built for.",
       "'Key was rejected' means Secure Boot: sign the module and enroll the key, or switch Secure Boot off."}},
     {"pod-started", "", SiteRole::harmless, "a container started", {}},
-    {"pod-assigned", "", SiteRole::harmless, "a pod has got a node", {}},
+    {"pod-assigned", "", SiteRole::harmless, "a pod was assigned a node", {}},
     {"queue-admitted", "", SiteRole::harmless, "a queue admitted the job", {}},
     {"slurm-node-back", "", SiteRole::harmless, "a node answers again", {}},
     {"storage-back", "", SiteRole::harmless, "a server answers again", {}},
     {"condor-back", "", SiteRole::harmless, "the job is connected again", {}},
-    {"gpu-recovered", "", SiteRole::harmless, "the GPU needs nothing any more", {}},
+    {"gpu-recovered", "", SiteRole::harmless, "the GPU needs no further action", {}},
     {"no-gpu-found",
      "",
      SiteRole::degraded,
@@ -174,8 +174,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::degraded,
      "the device files of the GPUs (/dev/nvidia*) are missing or not accessible",
-     {"ls -l /dev/nvidia*; run nvidia-smi or nvidia-modprobe as root to create them, and see that the kernel module is "
-      "loaded (lsmod | grep nvidia).",
+     {"ls -l /dev/nvidia*; run nvidia-smi or nvidia-modprobe as root to create them, and check that the kernel module "
+      "is loaded (lsmod | grep nvidia).",
       "dmesg | grep -iE 'nvrm|nvidia' shows why the driver does not start."}},
     {"peermem-not-loaded",
      "rdma-broken",
@@ -183,7 +183,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "the module nvidia_peermem cannot be loaded, so that adapters cannot reach the memory of GPUs through it",
      {"Reinstall the GPU driver after the network driver (MLNX_OFED, DOCA): nvidia_peermem must be built against it; "
       "then modprobe nvidia_peermem.",
-      "Newer kernels do without: DMA-BUF (NCCL_DMABUF_ENABLE=1, open kernel modules, Linux 5.12 and newer)."}},
+      "Newer kernels do not need it: DMA-BUF (NCCL_DMABUF_ENABLE=1, open kernel modules, Linux 5.12 and newer)."}},
     {"gpu-xid-seen",
      "gpu-fault",
      SiteRole::degraded,
@@ -199,7 +199,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::degraded,
      "a GPU cannot be read: nvidia-smi prints ERR! for its values",
      {"Look for Xid lines in the kernel log (dmesg -T | grep Xid), especially 79, 119 and 62.",
-      "Drain the node, reset the GPU or reboot; if it returns, have the GPU checked."}},
+      "Drain the node, reset the GPU or reboot; if it happens again, have the GPU checked."}},
     {"remap-failed",
      "gpu-fault",
      SiteRole::degraded,
@@ -227,7 +227,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::degraded,
      "{a GPU|GPU %} has fallen off the PCIe bus",
      {"Reboot the node; look for Xid 79 and PCIe errors in the kernel log.",
-      "If it returns: check power, temperature and seating, and have the GPU replaced."}},
+      "If it happens again: check power, temperature and seating, and have the GPU replaced."}},
     {"gpu-marked-unhealthy",
      "gpu-fault",
      SiteRole::degraded,
@@ -258,7 +258,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
     {"pcie-replays",
      "pcie-fault",
      SiteRole::degraded,
-     "the PCIe link of {a GPU|GPU %} repeats many packets",
+     "the PCIe link of {a GPU|GPU %} retransmits many packets",
      {"dmesg -T | grep -iE 'aer|pcie' and nvidia-smi -q (Replays Since Reset) show whether it continues.",
       "Reseat the card, the riser or the cable; drain the node if errors grow."}},
     {"pcie-narrow",
@@ -270,23 +270,23 @@ inline constexpr SiteMessage kSiteMessages[] = {
     {"gpu-below-test",
      "",
      SiteRole::degraded,
-     "{a GPU|GPU %} does not reach what DCGM's test expects of it",
+     "{a GPU|GPU %} does not reach the performance that DCGM's test expects",
      {"Run the test again on an idle host: dcgmi diag -r 3; compare with the other GPUs and with a host of the same "
       "type.",
       "nvidia-smi -q -d CLOCK,PERFORMANCE,POWER: does it lower its clocks, and why? For copies look at the PCIe link "
       "(width and generation).",
-      "If it stays below: drain the node and have the GPU checked."}},
+      "If it stays below that: drain the node and have the GPU checked."}},
     {"dcgm-unreachable",
      "",
      SiteRole::tool,
-     "DCGM's host engine cannot be reached, so that nothing is known of the GPUs from it",
+     "DCGM's host engine cannot be reached, so it reports nothing about the GPUs",
      {"systemctl status nvidia-dcgm (or nv-hostengine); start it, and ask again.",
       "Without it: nvidia-smi -q and dmesg -T | grep Xid show the state of the GPUs."}},
     // ---- AMD ----
     {"amd-queues-stuck",
      "gpu-fault",
      SiteRole::ended,
-     "{the AMD GPU|AMD GPU %} does not answer its scheduler: a kernel that runs cannot be taken off",
+     "{the AMD GPU|AMD GPU %} does not answer its scheduler: a running kernel cannot be preempted",
      {"dmesg -T | grep amdgpu: does the driver reset the GPU, and does that succeed?",
       "Reset it (amd-smi reset -G, rocm-smi --gpureset) or reboot the node; if different programs hang there, have the "
       "GPU checked.",
@@ -301,7 +301,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::ended,
      "the power controller (SMU) of {the AMD GPU|AMD GPU %} does not answer",
      {"Reboot the node; a GPU whose SMU does not answer cannot be reset.",
-      "If it returns: update the firmware, and have the GPU checked."}},
+      "If it happens again: update the firmware, and have the GPU checked."}},
     {"amd-driver-missing",
      "",
      SiteRole::refused,
@@ -320,9 +320,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "network-fault",
      SiteRole::ended,
      "the firmware of {the network adapter|network adapter %} failed",
-     {"Drain the node; restart the driver (devlink dev reload pci/DEVICE) or reboot, and look whether the adapter "
-      "comes "
-      "back (ibstat, ethtool).",
+     {"Drain the node; restart the driver (devlink dev reload pci/DEVICE) or reboot, and check whether the adapter "
+      "comes back (ibstat, ethtool).",
       "Compare its firmware with the other nodes (flint -d DEVICE q, ethtool -i); update it, and have the card "
       "replaced if it fails again.",
       "Look for PCIe errors (AER) of the same device in the kernel log."}},
@@ -350,7 +349,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::degraded,
      "{the network adapter|network adapter %} reports a bad cable or transceiver",
      {"mlxlink -d DEVICE -m, or ethtool -m INTERFACE, shows the module; reseat it, then replace cable or transceiver.",
-      "See that the switch supports the part."}},
+      "Check that the switch supports the part."}},
     {"module-hot",
      "network-fault",
      SiteRole::degraded,
@@ -431,7 +430,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "init-unreachable",
      SiteRole::refused,
      "the peer refused the RDMA connection: nothing listens there, or its parameters do not fit",
-     {"See that the server side runs and listens on that address and port.",
+     {"Check that the server side runs and listens on that address and port.",
       "Compare versions and options of both sides."}},
     {"port-counters",
      "link-errors",
@@ -439,19 +438,20 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "{a port of the InfiniBand fabric|the port % of the InfiniBand fabric} counts errors above the limits",
      {"Clear the counters (ibqueryerrors -k, perfquery -R) and look again while jobs run: which of them grow?",
       "Growing symbol errors and recoveries: clean or replace the cable or transceiver of that link.",
-      "Link downs: see whether they are from reboots of the host at the other end."}},
+      "Link downs: check whether they are from reboots of the host at the other end."}},
     {"subnet-sweep",
      "",
      SiteRole::degraded,
      "the subnet manager gets no answer from a node of the fabric",
-     {"The lines around it name the path or the LID: look whether that node is up and its port is Active (iblinkinfo).",
+     {"The lines around it name the path or the LID: check whether that node is up and its port is Active "
+      "(iblinkinfo).",
       "A node that was rebooted at this time explains it; one that runs has a bad link or a hanging adapter."}},
     {"no-carrier",
      "port-not-active",
      SiteRole::degraded,
      "a network interface has no link",
      {"If the job is to use it: check cable, transceiver and the port of the switch; ethtool -m shows the module.",
-      "Ports that are not used have none either: compare with a healthy host."}},
+      "Unused ports have no link either: compare with a healthy host."}},
     {"conntrack-full",
      "network-fault",
      SiteRole::degraded,
@@ -495,7 +495,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::stalled,
      "a processor of the host makes no progress in the kernel",
-     {"The call trace below the line names the driver or the lock; look whether it repeats (dmesg -T).",
+     {"The call trace below the line names the driver or the lock; check whether it repeats (dmesg -T).",
       "Drain and reboot the node; in a virtual machine the host beneath may have stopped it (steal time)."}},
     {"device-lost",
      "pcie-fault",
@@ -520,7 +520,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::degraded,
      "{a local disk|the local disk %} of the host failed, or its file system shut down",
      {"Drain the node; smartctl -a or nvme smart-log DEVICE shows the disk's state.",
-      "Write checkpoints elsewhere, and see what of them is complete: what was not synchronized is lost."}},
+      "Write checkpoints elsewhere, and see which of them are complete: data that was not synchronized is lost."}},
     {"disk-retried", "", SiteRole::harmless, "a disk answered late", {}},
     {"file-handles",
      "",
@@ -565,8 +565,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "storage-unreachable",
      SiteRole::ended,
      "the host was expelled from the file system's cluster: its mounts are gone",
-     {"Look why its lease was not renewed: the network to the cluster's nodes, an overloaded or frozen host (mmdiag, "
-      "/var/adm/ras/mmfs.log.latest).",
+     {"Find out why its lease was not renewed: the network to the cluster's nodes, an overloaded or frozen host "
+      "(mmdiag, /var/adm/ras/mmfs.log.latest).",
       "Mount it again (mmmount all), and restart the job: open files are lost."}},
     {"storage-lock-lost",
      "storage-unreachable",
@@ -585,7 +585,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "resources-pending",
      SiteRole::pending,
      "the pod cannot start: {one of its volumes|its volume %} cannot be mounted",
-     {"kubectl describe pod POD: the event tells what failed; kubectl get pvc,pv,volumeattachments shows the volume.",
+     {"kubectl describe pod POD: the event says what failed; kubectl get pvc,pv,volumeattachments shows the volume.",
       "'not found': create the ConfigMap, Secret or claim in the pod's namespace. 'timed out': the storage server "
       "does not answer that node. 'Multi-Attach': another node still holds the volume."},
      "pod-started"},
@@ -639,8 +639,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "the kubelet of a node cannot be reached, so that the log of its pods cannot be read",
      {"kubectl get nodes -o wide: is the node Ready? Then look at its network and at port 10250.",
       "The log is still on the node: /var/log/pods, or in the log store."}},
-    {"probe-failed", "", SiteRole::harmless, "a probe of Kubernetes failed", {}},
-    {"pod-noise", "", SiteRole::harmless, "a warning of Kubernetes that changes nothing", {}},
+    {"probe-failed", "", SiteRole::harmless, "a Kubernetes probe failed", {}},
+    {"pod-noise", "", SiteRole::harmless, "a Kubernetes warning without consequences", {}},
     {"node-pressure",
      "",
      SiteRole::degraded,
@@ -766,7 +766,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::refused,
      "the container cannot be started: user namespaces are not available",
-     {"Raise user.max_user_namespaces (sysctl), and see whether unprivileged ones are allowed "
+     {"Raise user.max_user_namespaces (sysctl), and check whether unprivileged ones are allowed "
       "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns).",
       "Apptainer: use the setuid installation."}},
     {"container-error",
@@ -808,7 +808,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "node-unavailable",
      SiteRole::ended,
      "Slurm ended the job because {one of its nodes|its node %} failed",
-     {"Restart the job without that node (--exclude), and look why it failed: its console, the BMC's log, slurmd's "
+     {"Restart the job without that node (--exclude), and find out why it failed: its console, the BMC's log, slurmd's "
       "log.",
       "sacct -j JOBID --format=JobID,State,NodeList shows NODE_FAIL."}},
     {"slurm-node-drained",
@@ -836,7 +836,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::end_only,
      "the step was ended before all of its tasks had started",
      {"Look for the first error before it: a node that did not answer, a failed prolog, a lost controller.",
-      "sacct -j JOBID and slurmctld's log tell who cancelled it."}},
+      "sacct -j JOBID and slurmctld's log say who canceled it."}},
     {"step-node-silent",
      "",
      SiteRole::refused,
@@ -849,8 +849,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::refused,
      "the step asks for CPUs that its job does not have there",
      {"Remove or correct the binding (--cpu-bind, --distribution, SLURM_CPU_BIND); scontrol show job -d JOBID lists "
-      "the "
-      "CPUs of each node, and nproc in the job how many there are.",
+      "the CPUs of each node, and nproc in the job shows how many there are.",
       "Do not pass on SLURM_* variables of another job or step."}},
     {"step-memory",
      "",
@@ -878,8 +877,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::refused,
      "Slurm could not open the file for the job's output",
-     {"See that the folder exists on all nodes, and that the user may write there: Slurm does not create it.",
-      "Is the file system mounted on that node, and has it space and quota left?"}},
+     {"Check that the folder exists on all nodes, and that the user may write there: Slurm does not create it.",
+      "Is the file system mounted on that node, and does it have space and quota left?"}},
     {"slurm-task-left",
      "",
      SiteRole::end_only,
@@ -891,7 +890,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::refused,
      "sbatch refused the script, and nothing was started",
      {"The message says what is wrong with it: its first line must name an interpreter (#!/bin/bash), and the #SBATCH "
-      "lines must stand before the first command."}},
+      "lines must come before the first command."}},
     {"slurm-plugin",
      "",
      SiteRole::refused,
@@ -904,9 +903,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::refused,
      "the file of srun --multi-prog has a line that Slurm cannot use",
-     {"Each line is: ranks program arguments ('0-3 python train.py'); every rank must stand in it once, and the "
-      "program "
-      "must be executable."}},
+     {"Each line is: ranks program arguments ('0-3 python train.py'); every rank must appear in it exactly once, and "
+      "the program must be executable."}},
     {"slurm-task-prolog",
      "",
      SiteRole::ended,
@@ -992,14 +990,14 @@ inline constexpr SiteMessage kSiteMessages[] = {
      SiteRole::ended,
      "HTCondor lost the machine that ran the job, and starts it again elsewhere",
      {"Look at the machine that the lines name: was it rebooted, or cut off from the network?",
-      "Let the job write checkpoints: it starts from the beginning otherwise."},
+      "Have the job write checkpoints: otherwise it starts from the beginning."},
      "condor-back"},
     {"condor-evicted",
      "killed-by-scheduler",
      SiteRole::ended,
      "HTCondor evicted the job from its machine",
      {"condor_history -l JOBID, or the reason below the line: a higher priority, the machine's policy, or maintenance.",
-      "Let the job write checkpoints: it starts from the beginning otherwise."}},
+      "Have the job write checkpoints: otherwise it starts from the beginning."}},
     {"condor-held",
      "",
      SiteRole::end_only,
@@ -1020,23 +1018,21 @@ inline constexpr SiteMessage kSiteMessages[] = {
     {"ssh-denied",
      "init-unreachable",
      SiteRole::refused,
-     "{a host|host %} refused the ssh login: no key or password fits",
+     "{a host|host %} refused the ssh login: no key or password was accepted",
      {"ssh HOST hostname must work without a password from the node that starts the job: copy the key (ssh-copy-id), "
-      "and "
-      "see that ~/.ssh and authorized_keys on that host are readable by the user only.",
+      "and check that ~/.ssh and authorized_keys on that host are readable by the user only.",
       "Schedulers start processes without ssh: srun, or mpirun built with the scheduler's support."}},
     {"ssh-host-key",
      "init-unreachable",
      SiteRole::refused,
-     "the key of the host is not the known one, and ssh refused to connect",
-     {"If the node was installed again: ssh-keygen -R HOST, and connect once; on clusters let the administrators "
-      "publish "
-      "the keys (/etc/ssh/ssh_known_hosts).",
+     "the host key differs from the known one, and ssh refused to connect",
+     {"If the node was installed again: ssh-keygen -R HOST, and connect once; on clusters ask the administrators to "
+      "publish the keys (/etc/ssh/ssh_known_hosts).",
       "For a test: mpirun --mca plm_rsh_args '-o StrictHostKeyChecking=no'."}},
     {"ssh-closed-early",
      "init-unreachable",
      SiteRole::refused,
-     "the host closed the ssh connection before it began",
+     "the host closed the ssh connection before login",
      {"Too many logins at once (MaxStartups of sshd), a firewall or fail2ban, or an sshd that is overloaded: try by "
       "hand, "
       "and look at journalctl -u sshd there.",

@@ -34,7 +34,7 @@ const Rule kAlgorithmMisfitRule = {
     "environment-cripples.",
     {"`tacet bandwidth --tuner FILE` writes the rows for NCCL's tuner plugin: those sizes only; unset "
      "NCCL_TUNER_PLUGIN to undo it.",
-     "Newer releases of NCCL have other constants: measure with one before pinning anything."},
+     "Newer releases of NCCL have different constants: measure with one before pinning anything."},
     {"Repeat the sweep after every change of NCCL, driver or topology: a pinned choice does not follow."},
     JudgeMisfit};
 

@@ -215,7 +215,7 @@ static void TellOwners(const Case& facts, const Event& sample, Finding& finding)
     if (sample.As<Raised>().first_only)
       finding.fix.push_back(
           "torch.multiprocessing.spawn passes on the first error only, and ends the other processes: start the ranks "
-          "with torchrun --redirects 3 to see whether others raised as well.");
+          "with torchrun --redirects 3 to check whether others raised as well.");
     if (alone)
       finding.fix.push_back("Only " + RankWords(finding.ranks) +
                             " raised it: check what is special about it (its data shard, its configuration, its file "
@@ -388,7 +388,7 @@ const Rule kApplicationExceptionRule = {
     "Python code raised an exception, or the loader, MPI or another library ended the program with an error, on all "
     "ranks or on one; the peers of that one then wait or see it disappear. Communication is not the cause.",
     "DistBackendError, DistStoreError, closed connections and watchdog texts are consequences on healthy ranks and do "
-    "not count. DDP's complaint about unused parameters, running out of GPU memory and CUDA errors have their own "
+    "not count. DDP's complaint about unused parameters, running out of GPU memory and CUDA errors are separate "
     "causes.",
     {"Fix the error where it was raised: if there is a traceback, its last frame in your own code names the file and "
      "the line.",

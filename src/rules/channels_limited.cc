@@ -74,7 +74,7 @@ const Rule kChannelsLimitedRule = {
     "NCCL found room for more channels than the communicator uses. Bandwidth grows with the number of channels until "
     "the links are full.",
     "A communicator that overlaps with computation may be given few channels on purpose (maxCTAs): then the loss is "
-    "intended. NCCL_MAX_NCHANNELS of 4 or less is named as environment-cripples.",
+    "intended. NCCL_MAX_NCHANNELS of 4 or less is reported as environment-cripples.",
     {"Remove NCCL_MAX_NCHANNELS or NCCL_MAX_CTAS, or raise maxCTAs where the program sets it "
      "(ProcessGroupNCCL.Options.config.max_ctas).",
      "Measure both: all_reduce_perf with and without the cap."},

@@ -128,8 +128,7 @@ const Rule kCollectiveMismatchSizeRule = {
     "At one place in a group's sequence a rank passed a different number of elements. NCCL does not check this: data "
     "is misplaced, later collectives pair up wrongly, and the job stalls much later or ends with wrong numbers.",
     "all_to_all with uneven splits and gathers of unequal shards are legal and not reported, unless a send meets a "
-    "receive "
-    "of a different size. A different data type of the same size is a cause of its own.",
+    "receive of a different size. A different data type of the same size is a separate cause.",
     {"Find the call in the program (a flight record names its line): typical reasons are an uneven last batch, "
      "padding, a parameter that exists on one rank only, or a different configuration file.",
      "Pad or drop the last batch (drop_last=True), or gather the sizes first.",

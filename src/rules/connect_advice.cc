@@ -42,11 +42,10 @@ std::vector<std::string> LibraryConnectSteps(const Event& failure, const std::st
             "or virbr0 reach no other host.",
             "Open the ports between the hosts: UCX uses ephemeral ports."};
   if (failure.library == Library::mpi && ContainsAny(failure.text, {"HYDU_", "MPID_nem"}))
-    return {
-        look,
-        "Name the network that the hosts share: mpiexec -iface INTERFACE; see that /etc/hosts does not give a host's "
-        "own name 127.0.0.1 or 127.0.1.1.",
-        "Open the ports between the hosts, or limit them: MPIR_CVAR_CH3_PORT_RANGE, I_MPI_PORT_RANGE."};
+    return {look,
+            "Name the network that the hosts share: mpiexec -iface INTERFACE; check that /etc/hosts does not give a "
+            "host's own name 127.0.0.1 or 127.0.1.1.",
+            "Open the ports between the hosts, or limit them: MPIR_CVAR_CH3_PORT_RANGE, I_MPI_PORT_RANGE."};
   return {};
 }
 
@@ -60,7 +59,7 @@ std::vector<std::string> BlockedSteps() {
   return {
       "Let the security group of all instances of the job allow all traffic to and from itself, in both directions: "
       "inbound and outbound rules that name the group, not an address range.",
-      "See that all instances are in one subnet: EFA traffic is not routed. Then fi_pingpong -p efa between two of "
+      "Check that all instances are in one subnet: EFA traffic is not routed. Then fi_pingpong -p efa between two of "
       "them."};
 }
 

@@ -121,7 +121,7 @@ const Rule kDataLoadingSlowRule = {
      "persistent_workers=True and pin_memory=True.",
      "Make a sample cheaper: decode and tokenize once and store the result, pack small files into large ones, keep the "
      "data on local disks.",
-     "See whether the CPUs are busy: a container or a Slurm job with few cores (nproc) starves all workers."},
+     "Check whether the CPUs are busy: a container or a Slurm job with few cores (nproc) starves all workers."},
     {"Print the data time next to the step time, for every rank."},
     JudgeDataLoadingSlow};
 

@@ -95,7 +95,7 @@ const Rule kDiskFullRule = {
     "the rank's output or df -h",
     "A file could not be written because its file system has no space or no inodes left, or the user's quota is used "
     "up. It is usually a checkpoint, which often only one rank writes: the others wait for it and time out.",
-    "A full /dev/shm is a cause of its own (shared-memory-full). A job that catches the error and continues was not "
+    "A full /dev/shm is a separate cause (shared-memory-full). A job that catches the error and continues was not "
     "ended by it.",
     {"Full: df -h PATH and df -i PATH on that host, on Lustre lfs df -h PATH; remove old checkpoints, core dumps and "
      "caches.",

@@ -219,7 +219,7 @@ const Rule kEnvironmentCripplesRule = {
     "debugging, and may come from /etc/nccl.conf or "
     "~/.nccl.conf although NCCL says 'set by environment'.",
     "If the fast path does not exist on this machine, the setting costs nothing. A fallback without any setting is a "
-    "cause of its own (transport-fallback).",
+    "separate cause (transport-fallback).",
     {"Remove the named variables (job script, container image, /etc/nccl.conf, ~/.nccl.conf) and measure again with "
      "nccl-tests.",
      "If such a variable is a workaround for a hang, say so in a comment next to it, and test again without it after "

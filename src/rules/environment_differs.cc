@@ -255,7 +255,7 @@ const Rule kEnvironmentDiffersRule = {
     "truncate "
     "each other's messages, or hang.",
     "Two ranks in different collectives, or with different sizes, give similar errors: compare the calls first. A "
-    "variable that is the same on all ranks and slows them down is a cause of its own (environment-cripples).",
+    "variable that is the same on all ranks and slows them down is a separate cause (environment-cripples).",
     {"Print env | grep NCCL on all ranks, and compare; mpirun (-x), docker (-e) and ssh pass on only the variables "
      "they are given, and so does srun with --export=NAMES.",
      "/etc/nccl.conf and ~/.nccl.conf are read too, and may differ between hosts.",

@@ -78,9 +78,9 @@ const Rule kEnvironmentMistakeRule = {
     "A setting is risky, outdated, or does not do what it seems to do",
     "NCCL logs (NCCL_DEBUG=INFO prints ENV lines since 2.18)",
     "NCCL does not validate its variables: a word where it expects a number is read as 0, an unknown name is ignored "
-    "without a message, and a default of an older release that is still set replaces the better one. Such a setting is "
+    "without a message, and a default of an older release that is still set overrides a better one. Such a setting is "
     "reported as a note; it is never the verdict.",
-    "Settings that force a slow path, and settings that differ between ranks, have causes of their own.",
+    "Settings that force a slow path, and settings that differ between ranks, are separate causes.",
     {"'tacet lint' also checks scripts, nccl.conf and running processes, and shows the default, effect and history of "
      "each variable."},
     {"Run 'tacet lint --strict' on job scripts before they are merged."},

@@ -93,9 +93,8 @@ void TellEndedThread(bool many, Finding& finding) {
 
 std::vector<std::string> ReceivedContentSteps() {
   return {
-      "The bytes came from other ranks through a collective, not from a file: see that all ranks make the same calls "
-      "on "
-      "this group in the same order (a collective of other calls in between gives such bytes).",
+      "The bytes came from other ranks through a collective, not from a file: check that all ranks make the same calls "
+      "on this group in the same order (a collective of other calls in between gives such bytes).",
       "Call torch.cuda.set_device(local_rank) before collectives of objects: with NCCL each rank needs a GPU of its "
       "own "
       "for them."};

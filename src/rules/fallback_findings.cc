@@ -30,18 +30,16 @@ Finding MpiFallbackFinding(const ToldEvents& told) {
                      (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
                      (what.empty() ? "" : " (" + what + ")") + ", and continues over another transport, most often TCP";
   finding.evidence.push_back(CiteEvent(*told.events.front(), "Open MPI's own note"));
-  finding.fix = {
-      "If the host has no such adapter: nothing is wrong; --mca btl ^openib silences the note.",
-      "If it has one: use an Open MPI with UCX (--mca pml ucx), and see that the adapter works there: ibv_devinfo; "
-      "ucx_info -d.",
-      "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
+  finding.fix = {"If the host has no such adapter: nothing is wrong; --mca btl ^openib silences the note.",
+                 "If it has one: use an Open MPI with UCX (--mca pml ucx), and check that the adapter works there: "
+                 "ibv_devinfo; ucx_info -d.",
+                 "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
   // The adapter is there then.
   if (Contains(what, "Cannot allocate memory")) {
     finding.fix.erase(finding.fix.begin());
     std::reverse(finding.fix.begin(), finding.fix.end());
     finding.fix.back() =
-        "Use an Open MPI with UCX (--mca pml ucx), and see that the adapter works there: ibv_devinfo; "
-        "ucx_info -d.";
+        "Use an Open MPI with UCX (--mca pml ucx), and check that the adapter works there: ibv_devinfo; ucx_info -d.";
   }
   finding.explanation =
       "Open MPI looked for a network adapter, found none that it can use, and chose a slower way between the hosts.";

@@ -44,7 +44,7 @@ std::vector<std::string> TpuSteps() {
       "(tpu31:pe4:3); the other workers fail because of it.",
       "Start the job again; if the same host fails again, recreate the slice or the node, so that the job gets other "
       "hardware, and report it to the provider.",
-      "If the same program halts on different hosts: see that all workers run the same code and the same versions of "
+      "If the same program halts on different hosts: check that all workers run the same code and the same versions of "
       "libtpu and of jax or torch_xla, and look at the operation (HLO) that the message names."};
 }
 

@@ -103,7 +103,7 @@ std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
   switch (facts.owners) {
     case MemoryOwners::one:
       steps.push_back("Only " + facts.who +
-                      " ran out of memory: see whether its pipeline stage or its batch is larger than those of the "
+                      " ran out of memory: check whether its pipeline stage or its batch is larger than those of the "
                       "others, and balance it.");
       break;
     case MemoryOwners::several:

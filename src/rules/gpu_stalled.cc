@@ -52,11 +52,9 @@ const Rule kGpuStalledRule = {
     "flight records with timing (TORCH_NCCL_ENABLE_TIMING=1) or black boxes of all members",
     "The host has issued the collective, but that rank's GPU has not started it, or no longer reports what it "
     "finished. An earlier kernel on the stream does not finish (an endless loop, a spin wait, a huge kernel), the "
-    "device waits for an event that never "
-    "comes, or it has a fault.",
+    "device waits for an event that is never recorded, or it has a fault.",
     "A rank stuck on the host has not issued the collective. In a transport stall all GPUs have started it. Without "
-    "timing in the flight record a "
-    "running kernel reads as scheduled, and the two look the same.",
+    "timing in the flight record a running kernel is recorded as scheduled, and the two look the same.",
     {"On that host look at the GPU: nvidia-smi (utilization, pstate), nvidia-smi -q -d ECC,ROW_REMAPPER, dmesg | "
      "grep -i xid.",
      "Find the kernel: cuda-gdb -p PID then 'info cuda kernels', or a profiler trace of the step before.",

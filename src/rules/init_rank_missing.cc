@@ -92,8 +92,7 @@ std::vector<std::string> StepAdvice(const Rendezvous& told) {
   const std::string node = told.host.empty() ? "the node" : told.host;
   if (told.refused)
     return {"Compare the clocks of " + node +
-                " and of the controller, and see that munge runs there with the same "
-                "key: munge -n | ssh " +
+                " and of the controller, and check that munge runs there with the same key: munge -n | ssh " +
                 (told.host.empty() ? "NODE" : told.host) + " unmunge.",
             "Run without it (sbatch --exclude) until that works."};
   std::vector<std::string> advice;
@@ -144,13 +143,13 @@ void TellLauncher(const Rendezvous& told, Finding& finding) {
       "it "
       "fits every failure.",
       "From the node that starts the job: ssh NODE hostname must work without a password for every node.",
-      "See that the same Open MPI is found on all nodes: ssh NODE which prted orted, or mpirun --prefix."};
+      "Check that the same Open MPI is found on all nodes: ssh NODE which prted orted, or mpirun --prefix."};
 }
 
 // torchrun's agents meet before any rank is started; the timeout of init_process_group is another one.
 void TellNodes(Finding& finding) {
   finding.headline = "the torchrun rendezvous timed out: fewer nodes joined than --nnodes asks for";
-  finding.fix = {"See that torchrun runs on every node, with the same --nnodes, --rdzv-id and --rdzv-endpoint.",
+  finding.fix = {"Check that torchrun runs on every node, with the same --nnodes, --rdzv-id and --rdzv-endpoint.",
                  "From every node: nc -zv to the host and port of --rdzv-endpoint; open the port in the firewall.",
                  "If nodes only start late: --rdzv-conf join_timeout=SECONDS (600 by default)."};
 }
@@ -384,7 +383,7 @@ const Rule kInitRankMissingRule = {
     "All ranks set up communication together. One rank never reached init_process_group, so all others wait. NCCL "
     "itself never reports which rank is missing and never gives up; PyTorch's store gives up after its timeout.",
     "A rank that joined and failed logs an error: a missing interface, an unreachable address, a disagreement. Those "
-    "have causes of their own.",
+    "are separate causes.",
     {"See what the missing rank does instead: its stack and output (imports, data preparation, a failed node).",
      "Check that the launcher started it: number of nodes, tasks per node, WORLD_SIZE.",
      "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."},

@@ -116,7 +116,7 @@ static std::vector<std::string> StoreAdvice(const std::string& address) {
         "second port, such as one for weight updates, must be open and free as well.",
         "If client and server share a host: use 127.0.0.1 instead."};
   if (IsLoopback(address))
-    return {"See whether rank 0 runs on the same host as this rank and listens on that port (ss -ltn).",
+    return {"Check whether rank 0 runs on the same host as this rank and listens on that port (ss -ltn).",
             "Compare MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) of this rank with those of the other ranks.",
             "If rank 0 runs on another host: set MASTER_ADDR to that host; a loopback address is always the host's "
             "own."};
@@ -308,13 +308,12 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
     finding.fix = {
         "Allow a transport between hosts: remove --mca btl, or name one (--mca btl self,vader,tcp); with InfiniBand "
         "use --mca pml ucx.",
-        "See that this Open MPI has it: ompi_info | grep -E 'btl|pml', on both hosts; both must be the same release.",
+        "Check that this Open MPI has it: ompi_info | grep -E 'btl|pml', on both hosts; both must be the same release.",
         "Over TCP: --mca btl_tcp_if_include NET/BITS names the network that the hosts share."};
   } else if (!events.empty() && events.front()->library == Library::tensorflow)
     finding.fix = {
-        "See whether that task runs, and listens on the address that TF_CONFIG (the cluster specification) gives it: "
-        "its "
-        "output, and ss -ltn on its host.",
+        "Check whether that task runs, and listens on the address that TF_CONFIG (the cluster specification) gives it: "
+        "its output, and ss -ltn on its host.",
         "From the host that reports it: nc -zv HOST PORT; open the port between the hosts.",
         "A proxy (http_proxy, grpc_proxy) breaks gRPC between the hosts: unset it, or add them to no_proxy."};
   else if (!events.empty() && events.front()->library == Library::hccl)
@@ -335,11 +334,11 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   else if (gloo)
     finding.fix = {
         address.empty() ? "Find out which hosts cannot reach each other: ping and nc -zv between all pairs of them."
-        : IsLoopback(address) ? "See whether the peer runs on the same host, and what its output says: it may have "
+        : IsLoopback(address) ? "Check whether the peer runs on the same host, and what its output says: it may have "
                                 "ended. A peer on another host cannot be reached at a loopback address."
                               : "From the host that reports it: ping and nc -zv to " + address + ".",
-        "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); "
-        "see that /etc/hosts does not give the host's own name 127.0.0.1 or 127.0.1.1.",
+        "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); check "
+        "that /etc/hosts does not give the host's own name 127.0.0.1 or 127.0.1.1.",
         "Open the ports between the nodes (gloo uses ephemeral ports)."};
   answer.findings.push_back(std::move(finding));
   return answer;

@@ -47,10 +47,8 @@ std::optional<Finding> FindUnstartedStore(const Case& facts, const InitView& ini
   finding.evidence.push_back(CiteEvent(*init.no_store, "the store, which rank 0 runs, does not answer"));
   finding.evidence.push_back(CiteAbsence("no file is from rank 0"));
   finding.fix = {
-      "See whether the first node, and rank 0 on it, was started: the launcher's list of processes, ps on "
-      "that host.",
-      "If it runs: compare MASTER_ADDR and MASTER_PORT of all ranks, and see that it listens there (ss "
-      "-ltn)."};
+      "Check whether the first node, and rank 0 on it, was started: the launcher's list of processes, ps on that host.",
+      "If it runs: compare MASTER_ADDR and MASTER_PORT of all ranks, and check that it listens there (ss -ltn)."};
   return finding;
 }
 

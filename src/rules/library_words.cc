@@ -62,13 +62,13 @@ std::vector<std::string> MissingRankSteps(Library library) {
           "waiting.",
           "Check that every process that uses this NEURON_RT_ROOT_COMM_ID was started. Check ulimit -n on the "
           "host.",
-          "See that the versions of the Neuron runtime and driver are the same on all hosts (neuron-ls, dpkg -l)."};
+          "Check that the versions of the Neuron runtime and driver are the same on all hosts (neuron-ls, dpkg -l)."};
     case Library::hccl:
       return {
           "Look at the output and the plogs (ascend/log/debug/plog) of the processes that did not connect: one that "
           "failed or was never started keeps the others waiting.",
           "Check that the launcher started all of them: number of nodes, processes per node, WORLD_SIZE.",
-          "If they run: see that they reach the host of rank 0 (HCCL_IF_IP, HCCL_SOCKET_IFNAME); if they only start "
+          "If they run: check that they reach the host of rank 0 (HCCL_IF_IP, HCCL_SOCKET_IFNAME); if they only start "
           "late, raise HCCL_CONNECT_TIMEOUT on all ranks."};
     default: return {};
   }
@@ -110,8 +110,8 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
       return {
           "Read the lines of this process above the error (NEURON_RT_LOG_LEVEL=INFO shows more): the first ERROR line "
           "names the call that failed.",
-          "See that runtime, driver and compiler match each other and are the same on all hosts (neuron-ls, dpkg -l | "
-          "grep neuron).",
+          "Check that runtime, driver and compiler match each other and are the same on all hosts (neuron-ls, dpkg -l "
+          "| grep neuron).",
           "Look at the devices: neuron-top, and the kernel log (dmesg -T | grep -i neuron)."};
     case Library::nvshmem:
       return {"Run again with NVSHMEM_DEBUG=INFO: the lines above the error then name the adapter and the call.",
@@ -137,7 +137,7 @@ std::vector<std::string> LibraryErrorSteps(const Event& error) {
 std::vector<std::string> LibraryHangSteps(const Event& told) {
   if (told.library == Library::nvshmem)
     return {
-        "See whether every rank of the job calls dispatch and combine the same number of times, including ranks that "
+        "Check whether every rank of the job calls dispatch and combine the same number of times, including ranks that "
         "have no tokens: a rank that skips the call, or has ended, keeps the others waiting.",
         "If all call it: check the path between the hosts alone, with the test of the library (DeepEP's "
         "test_internode.py, NVSHMEM's perftest) and with ib_write_bw between the adapters that are used.",

@@ -51,7 +51,7 @@ const Rule kLinkErrorsRule = {
     "perfquery of a port, or nvidia-smi nvlink -e",
     "The error counters of a port are above the limits of ibqueryerrors. Symbol errors and recoveries come from a bad "
     "cable, transceiver or connector; a link that goes down can end the jobs that use it.",
-    "Counters count from the time they were last cleared, and rise a little when a host reboots: a few link downs "
+    "Counters accumulate from the time they were last cleared, and rise a little when a host reboots: a few link downs "
     "from reboots do not matter. A counter at its highest value has stopped counting.",
     {"Clear the counters and read them again under load: perfquery -R LID PORT, then perfquery after a few minutes. "
      "Only counters that rise matter.",

@@ -27,7 +27,7 @@ RuleAnswer JudgeLl128(const Case& facts) {
   RuleAnswer answer;
   const TopologyView& view = facts.analyses.topology;
   const TopologyChecks& checks = facts.analyses.topology_checks;
-  // What forbids it is a cause of its own.
+  // What forbids it is a separate cause.
   if (checks.Setting("NCCL_PROTO") || checks.Setting("NCCL_TUNER_PLUGIN") || !checks.failed_searches.empty() ||
       !checks.far_nodes.empty())
     return answer;

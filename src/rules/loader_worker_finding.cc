@@ -41,8 +41,8 @@ void JudgeKilledLoaderWorker(const Case& facts, RuleAnswer& answer) {
                      (first->rank.known() ? "" : "; the log does not say which rank it belongs to");
   finding.evidence.push_back(CiteEvent(*first, "a child of the rank was killed"));
   finding.fix = {
-      "See whether the kernel killed it for lack of memory: dmesg -T | grep -i 'killed process'. Also check the memory "
-      "limit of the container or job.",
+      "Check whether the kernel killed it for lack of memory: dmesg -T | grep -i 'killed process'. Also check the "
+      "memory limit of the container or job.",
       "Lower num_workers, prefetch_factor and what each worker caches, or raise the job's memory limit; worker memory "
       "counts once for each worker of each rank.",
       "Check /dev/shm (df -h /dev/shm): batches travel through it, and it counts as memory of the container."};

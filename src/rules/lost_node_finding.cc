@@ -62,7 +62,7 @@ void JudgeLostNodes(const Case& facts, RuleAnswer& answer) {
                                        "reported by the scheduler or the launcher"));
   const std::string its = several ? "their" : "its";
   if (lost.by_heartbeat)
-    finding.fix = {"See whether " + std::string(several ? "the nodes are" : "the node is") +
+    finding.fix = {"Check whether " + std::string(several ? "the nodes are" : "the node is") +
                        " still there: an autoscaler or a preemption that takes a node away gives the same line, and so "
                        "does a raylet that was killed for lack of memory (raylet.out, dmesg -T).",
                    "If the node runs: its network or its CPUs were busy for longer than the heartbeat allows "

@@ -48,9 +48,9 @@ const Rule kLowUtilizationRule = {
     "and communication take longer than the computation (a small batch, short sequences, a small model on many ranks), "
     "communication over a slow network, a loader that does not keep up, eager code with many small kernels.",
     "The first steps compile kernels and fill caches and are always low; one higher figure later clears this. A "
-    "program that counts too few FLOPs (a wrong peak, LoRA, a mixture of experts) prints too little as well.",
-    {"Give a rank more work per step: a larger batch, packed sequences, fewer ranks or less parallelism per model; see "
-     "whether the figure rises in proportion.",
+    "program that counts too few FLOPs (a wrong peak, LoRA, a mixture of experts) prints too low a figure as well.",
+    {"Give a rank more work per step: a larger batch, packed sequences, fewer ranks or less parallelism per model; "
+     "check whether the figure rises in proportion.",
      "Find out where the time goes: traces of a few steps (tacet profile) show computation, communication and idle "
      "time.",
      "Measure the network by itself with nccl-tests, and compare with one node: if one node is far better, the path "

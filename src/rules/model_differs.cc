@@ -201,10 +201,8 @@ const Rule kModelDiffersRule = {
     "DDP compares the number and shapes of all parameters before it starts, and they differ between ranks: the "
     "configuration, the vocabulary, the checkpoint or a branch on the rank differs. Or parameters that were equal at "
     "the start diverge later, when one rank changes its own: DDP does not compare them again.",
-    "A parameter that exists but gets no gradient is a cause of its own (ddp-unused-parameters). Shapes that differ "
-    "only in "
-    "a collective are "
-    "a size mismatch.",
+    "A parameter that exists but gets no gradient is a separate cause (ddp-unused-parameters). Shapes that differ only "
+    "in a collective are a size mismatch.",
     {"Print the configuration, the vocabulary size and sum(p.numel() for p in model.parameters()) on every rank, and "
      "compare.",
      "Look for code that builds the model by rank: `if rank == 0`, a tokenizer that was extended on one rank, a "

@@ -45,7 +45,8 @@ const Rule kNicCountUnequalRule = {
     "NCCL uses the smallest result of all nodes' searches for all ranks. A node with a dead, missing or hidden network "
     "device lowers the channels and the bandwidth of the whole job.",
     "A node with an extra device for storage does not count: slower devices, and those that are not next to GPUs, are "
-    "not counted. NCCL_IB_HCA that leaves devices out on one node only has the same effect and shows in its settings.",
+    "not counted. An NCCL_IB_HCA that leaves out devices on one node only has the same effect, and shows in that "
+    "node's settings.",
     {"On the node: `ibstat` and `ip link` (is the port up?), `lspci | grep -i mellanox` (is the card there?), the "
      "container's device list, NCCL_IB_HCA.",
      "Remove the node from the job until it is repaired: the others regain their bandwidth at once."},

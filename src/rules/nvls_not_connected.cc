@@ -57,21 +57,20 @@ RuleAnswer JudgeNvls(const Case& facts) {
 extern const Rule kNvlsNotConnectedRule;
 const Rule kNvlsNotConnectedRule = {
     "nvls-not-connected",
-    "NVLink SHARP is available and not used",
+    "NVLink SHARP is available but not used",
     "NCCL logs (INIT, NVLS) of the ranks of a node",
     "NVSwitches of Hopper and later reduce data in the switch (NVLS). The GPUs report multicast support, but the "
     "communicator has no NVLS channels, or does not connect them.",
     "Communicators with fewer than 4 ranks per node do not use it. Since 2.22 NCCL connects an algorithm when it is "
-    "first "
-    "used: a missing line is then no fault. NCCL_NVLS_ENABLE=0 is named as environment-cripples.",
+    "first used: a missing line is then no fault. NCCL_NVLS_ENABLE=0 is reported as environment-cripples.",
     {"Check the fabric manager (`systemctl status nvidia-fabricmanager`, the same version as the driver) and "
      "`nvidia-smi "
      "-q | grep -A2 Fabric`: the state must be Completed.",
      "All GPUs of the NVSwitch partition must be healthy; a GPU in use by another container may hold the multicast "
      "resources.",
      "Look for NVLS warnings with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS."},
-    {"Run all_reduce_perf on each node after driver updates: with NVLS 8 H100 reach about 480 GB/s, without about "
-     "370."},
+    {"Run all_reduce_perf on each node after driver updates: with NVLS 8 H100 GPUs reach about 480 GB/s, without it "
+     "about 370."},
     JudgeNvls};
 
 }  // namespace tacet

@@ -142,18 +142,19 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
 }
 
 extern const Rule kP2pCycleRule;
-const Rule kP2pCycleRule = {"p2p-cycle",
-                            "Sends wait on each other in a circle",
-                            "flight records, black boxes, NCCL logs with the COLL subsystem, or stacks of all ranks",
-                            "Each rank of a circle sends before it receives (or receives before it sends). An NCCL "
-                            "send completes only when the other side receives, so no rank reaches its other half. On "
-                            "first use of a pair the calls block while connecting, and no flight record exists yet.",
-                            "An unmatched send or receive has no circle: its peer has moved on. Collectives in "
-                            "opposite order on two groups are another kind of circle.",
-                            {"Post both halves together: torch.distributed.batch_isend_irecv([...]), or "
-                             "ncclGroupStart/ncclGroupEnd around them.",
-                             "Or let even ranks send first and odd ranks receive first."},
-                            {"Use batch_isend_irecv for every exchange between neighbors."},
-                            JudgeP2pCycle};
+const Rule kP2pCycleRule = {
+    "p2p-cycle",
+    "Sends wait for each other in a circle",
+    "flight records, black boxes, NCCL logs with the COLL subsystem, or stacks of all ranks",
+    "Each rank of a circle sends before it receives (or receives before it sends). An NCCL send completes only when "
+    "the other side receives, so no rank reaches the other half of its exchange. On first use of a pair the calls "
+    "block while connecting, and no flight record exists yet.",
+    "An unmatched send or receive has no circle: its peer has moved on. Collectives in "
+    "opposite order on two groups are another kind of circle.",
+    {"Post both halves together: torch.distributed.batch_isend_irecv([...]), or "
+     "ncclGroupStart/ncclGroupEnd around them.",
+     "Or let even ranks send first and odd ranks receive first."},
+    {"Use batch_isend_irecv for every exchange between neighbors."},
+    JudgeP2pCycle};
 
 }  // namespace tacet

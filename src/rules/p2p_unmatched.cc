@@ -316,7 +316,7 @@ const Rule kP2pUnmatchedRule = {
     "One side of a pair posted one message more than the other. It waits forever, while its peer has moved on and soon "
     "waits for it. After the abort the peers' later operations are marked completed although they were not.",
     "In a circle of sends every rank posts one half and none has moved on. A peer that has not arrived because it is "
-    "stuck on the host is a cause of its own.",
+    "stuck on the host is a separate cause.",
     {"Compare the number of microbatches and the schedule on both sides.",
      "Find the call in the program (a flight record names its line): is it outside the regular loop (an off-by-one, a "
      "flush at the end)?"},

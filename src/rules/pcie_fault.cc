@@ -22,8 +22,7 @@ ErrorSeverity SeverityOfPcie(const Event& event) { return event.As<HardwareError
 std::string_view PcieSeverityWord(ErrorSeverity severity, bool one) {
   switch (severity) {
     case ErrorSeverity::fatal: return one ? "a fatal PCIe error" : "fatal PCIe errors";
-    case ErrorSeverity::uncorrected:
-      return one ? "a PCIe error that was not corrected" : "PCIe errors that were not corrected";
+    case ErrorSeverity::uncorrected: return one ? "an uncorrected PCIe error" : "uncorrected PCIe errors";
     default: return one ? "a corrected PCIe error" : "corrected PCIe errors";
   }
 }
@@ -101,12 +100,12 @@ const Rule kPcieFaultRule = {
     "pcie-fault",
     "A PCIe link reports errors",
     "the kernel log (AER, DPC, pciehp)",
-    "A link between the CPU, a switch and a card lost data. Corrected errors are repeated and cost only time; "
+    "A link between the CPU, a switch and a card lost data. Corrected errors are retried and cost only time; "
     "uncorrected ones reach the driver, and fatal ones take the device away.",
-    "A GPU that falls off the bus is a cause of its own (Xid 79, gpu-fault), and such errors are what precedes it. "
-    "Corrected errors alone are noted: many machines have some.",
+    "A GPU that falls off the bus is a separate cause (Xid 79, gpu-fault), and such errors often precede it. Corrected "
+    "errors alone are only noted: many machines have a few.",
     {"lspci -s DEVICE -vv shows what it is, and the state of its link (LnkSta against LnkCap).",
-     "Drain a node with errors that were not corrected; reseat or replace card, riser or cable."},
+     "Drain a node with uncorrected errors; reseat or replace card, riser or cable."},
     {"Watch the AER counters in /sys/bus/pci/devices/*/aer_dev_*."},
     JudgePcieFault};
 

@@ -298,7 +298,7 @@ const Rule kPortNotActiveRule = {
     "Many hosts have unused ports, especially onboard ones: they are noted but not counted as a cause. The interface "
     "on an InfiniBand port may be down while the port itself is active and used.",
     {"Check the cable, the transceiver and the switch port (mlxlink -d DEVICE -m, iblinkinfo).",
-     "Initializing: look at the subnet manager (sminfo)."},
+     "A port that stays in Initializing: look at the subnet manager (sminfo)."},
     {"Compare the ports of all hosts before a job starts (tacet preflight)."},
     JudgePortNotActive};
 

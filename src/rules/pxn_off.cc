@@ -8,7 +8,7 @@ RuleAnswer JudgePxn(const Case& facts) {
   RuleAnswer answer;
   const TopologyView& view = facts.analyses.topology;
   const TopologyChecks& checks = facts.analyses.topology_checks;
-  // A variable that turns it off is a cause of its own: environment-cripples.
+  // A variable that turns it off is a separate cause: environment-cripples.
   if (checks.Setting("NCCL_PXN_DISABLE") || checks.Setting("NCCL_P2P_PXN_LEVEL")) return answer;
   const bool crosses = !checks.unrelayed.empty();
   bool could_relay = false;
@@ -49,10 +49,11 @@ const Rule kPxnOffRule = {
     "With PXN a GPU passes data over NVLink to the GPU next to the NIC of the receiver's rail. Without it "
     "all-to-all traffic crosses rails, and rings that leave through another GPU's NIC go through the CPU.",
     "Rings in which every GPU leaves through its own NIC need no PXN: 'use ring PXN 0' alone is not a fault. Nodes "
-    "without NVLink, or with one NIC, cannot use it. NCCL_PXN_DISABLE is named as environment-cripples.",
+    "without NVLink, or with one NIC, cannot use it. NCCL_PXN_DISABLE is reported as environment-cripples.",
     {"Update the network plugin: NCCL turns PXN off for plugins of version 4 and older ('PXN Disabled as plugin is "
      "v4').",
-     "Check that NCCL_NVB_DISABLE, NCCL_P2P_DISABLE and cgroup limits leave peer access between the GPUs of a node."},
+     "Check that NCCL_NVB_DISABLE, NCCL_P2P_DISABLE and cgroup limits do not prevent peer access between the GPUs of a "
+     "node."},
     {"Look for a number in parentheses after NET devices in the log of a new image: NET/IB/3(5)."},
     JudgePxn};
 

@@ -383,8 +383,8 @@ const Rule kRankDeadRule = {
     "The process ended: it was killed by a signal, crashed or exited on its own. It leaves no flight "
     "record; peers that talk to it over sockets log a closed connection; peers on the same host notice nothing and "
     "wait.",
-    "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a cause of its "
-    "own (rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are usually "
+    "A frozen process keeps its connections open. An out-of-memory kill also ends the process, but is a separate cause "
+    "(rank-out-of-memory) if the kernel log names the pid. SIGABRT and SIGTERM at the end of a job are usually "
     "consequences: the watchdog's and the launcher's cleanup.",
     {"Look for the reason on its host: dmesg -T | grep -iE 'killed process|segfault|xid', the scheduler's log, the "
      "core dump.",

@@ -127,7 +127,7 @@ const Rule kRankStuckOnHostRule = {
      "Kill and restart the job once the cause is removed. Raising the timeout helps only where that code is merely "
      "slow."},
     {"Keep work that only one rank does short, or outside the training loop.",
-     "Install faulthandler.dump_traceback_later(300, repeat=True), so that the next hang shows the stack by itself.",
+     "Call faulthandler.dump_traceback_later(300, repeat=True), so that the next hang shows the stack by itself.",
      "Set a timeout on every external wait (queues, HTTP, locks)."},
     JudgeStuckOnHost};
 

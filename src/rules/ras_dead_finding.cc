@@ -19,7 +19,7 @@ void JudgeRasDead(const Case& facts, RuleAnswer& answer) {
   finding.headline = "NCCL RAS counts " + TellerWords(told) + " as dead: " + (several ? "they do" : "it does") +
                      " not answer on the RAS network";
   finding.fix = {
-      "See whether the " +
+      "Check whether the " +
           std::string(several ? "processes run (ps), and on their hosts" : "process runs (ps), and on its host") +
           ": dmesg -T | grep -iE 'killed process|segfault|xid', and the launcher's output.",
       "If " + std::string(several ? "they run" : "it runs") +

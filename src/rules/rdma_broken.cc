@@ -213,7 +213,7 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.push_back(
         "If ulimit -l is unlimited inside the job: dmesg -T | grep -iE 'mlx5|peermem|iommu|dmar' on that host, and "
-        "NCCL_NET_GDR_LEVEL=LOC to see whether only GPU memory is refused.");
+        "NCCL_NET_GDR_LEVEL=LOC to check whether only GPU memory is refused.");
   // The kernel speaks of no job in particular, and a program may do without what it was refused.
   if (std::all_of(told.events.begin(), told.events.end(), IsOfDriver)) {
     finding.confidence = Confidence::likely;

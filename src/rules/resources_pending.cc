@@ -113,13 +113,13 @@ std::vector<std::string> RaySteps(const Pending& pending) {
     return {
         "Set the address that Ray itself uses: ray status and ray list nodes show it; for vLLM set VLLM_HOST_IP to "
         "that address on every node, not to a name.",
-        "See that every node was started with that address: ray start --node-ip-address."};
+        "Check that every node was started with that address: ray start --node-ip-address."};
   return {
       "Look at ray status: does every node of the job appear, with its GPUs, and what holds those in use?",
       "Release what an earlier run left over: ray list placement-groups, ray list actors; or restart the Ray cluster.",
       pending.who.empty()
           ? "Ask for no more GPUs than the cluster has (tensor and pipeline parallel size), or add nodes."
-          : "See that node " + pending.who +
+          : "Check that node " + pending.who +
                 " has joined under this address (ray list nodes; for vLLM: set VLLM_HOST_IP on every node), and that "
                 "its "
                 "GPUs are free."};
@@ -132,7 +132,7 @@ std::vector<std::string> PodSteps(const Pending& pending) {
       return {
           "Look at what is free: kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'; end or shrink what holds "
           "it.",
-          "See that the nodes offer the resource at all: kubectl get nodes -o json | grep nvidia.com/gpu; the device "
+          "Check that the nodes offer the resource at all: kubectl get nodes -o json | grep nvidia.com/gpu; the device "
           "plugin must run on them.",
           "Start all pods of a job together or not at all (gang scheduling: Kueue, Volcano), or the pods that did "
           "start wait for the others until they time out."};

@@ -124,8 +124,8 @@ const Rule kSlowLinkRule = {
     "a matrix of pairs: nvbandwidth, p2pBandwidthLatencyTest, or tests between three or more hosts (iperf3, perftest, "
     "nccl-tests); rates of the same operation in plain lines; iblinkinfo",
     "In a matrix of pairs a cell, a row or a column reaches less than 80 % of what comparable cells do. A single slow "
-    "cell is a link; a slow row or column is a device or host that is slow in one direction; both together are a slow "
-    "device or host.",
+    "cell is a link; a slow row or column is a device or host that is slow in one direction; a slow row and column of "
+    "the same device or host mean that it is slow in both.",
     "Links that differ by design are spread evenly over rows and columns (NVLink pairs among PCIe, near and far "
     "sockets) "
     "and are not a fault. If the whole matrix is slow, no single link is to blame: see bandwidth-below-model.",

@@ -136,7 +136,7 @@ const Rule kStorageUnreachableRule = {
     "reach "
     "its next collective, and its peers run into their timeout.",
     "A process that waits for a lock or for another process is not blocked in the kernel. A full disk gives an error "
-    "at once. A loss that the kernel reports as restored is noted only.",
+    "at once. A connection that the kernel reports as restored is only noted.",
     {"On that host: df -h and ls of the mount (they hang, too), lfs check servers, mount | grep -E 'lustre|nfs|ceph'; "
      "dmesg -T for the time of the loss.",
      "Look at the server: is it up, does it fail over, and does the network between it and the host work "

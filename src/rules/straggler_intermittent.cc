@@ -28,7 +28,7 @@ const Rule kStragglerIntermittentRule = {
     {"Look at the late steps alone: what did the rank do just before (garbage collection, saving, logging, cache "
      "flush)?",
      "Python's gc: gc.disable() and collect at the same step on all ranks.",
-     "Are the late steps evenly spaced? Then look for what the program does every so many steps: logging, saving, "
+     "Are the late steps evenly spaced? Then look for what the program does every N steps: logging, saving, "
      "evaluation."},
     {"Let all ranks do periodic work in the same step."},
     JudgeStragglerIntermittent};

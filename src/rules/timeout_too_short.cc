@@ -221,9 +221,8 @@ const Rule kTimeoutTooShortRule = {
     "flight records of all members, or output that shows the late rank still at work",
     "All ranks reach the operation and would finish it, but one of them arrives after the time limit: a long "
     "evaluation, a checkpoint, compilation, a slow first step.",
-    "In a hang the missing rank never arrives. Here the records show that it did, about when the others' watchdog "
-    "fired "
-    "or later.",
+    "In a hang the missing rank never arrives. Here the records show that it did, at about the time when the others' "
+    "watchdogs fired, or later.",
     {"Raise the limit: init_process_group(timeout=timedelta(minutes=...)), for the group that waits.",
      "Shorten what the late rank does alone, or let all ranks do it."},
     {"Set the limit to several times the longest legitimate pause (checkpoint, evaluation, compilation)."},

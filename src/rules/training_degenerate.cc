@@ -164,7 +164,7 @@ const Rule kTrainingDegenerateRule = {
     "prints it, gradients are not updated or not reduced, an overflow that is replaced by 0, damaged weights or data. "
     "A loss that grows by orders of magnitude and stays there diverges. In reinforcement learning, nothing is learned "
     "from rewards that are all 0: usually the reward function does not find the answers.",
-    "A loss that is small already is rounded to 0; that of some methods is 0 from the first step on. A norm that is "
+    "A loss that is already small is rounded to 0; with some methods the loss is 0 from the first step. A norm that is "
     "clipped before it is printed is a round number. A peak in the loss that falls again is normal. None of these "
     "counts here.",
     {"Look at the batch and the labels of that step: are there tokens or samples that count?",

@@ -88,7 +88,7 @@ Finding ValueFinding(const NonFiniteTraining& found) {
     finding.fix = {
         "Find the rank and the tensor: check the local gradients of every rank before they are reduced "
         "(torch.isfinite), or set TORCH_NCCL_NAN_CHECK=1, which stops the rank that sends a NaN.",
-        "See whether these steps are skipped (then the weights are unharmed) and how many there are; go back to the "
+        "Check whether these steps are skipped (then the weights are unharmed) and how many there are; go back to the "
         "last checkpoint before the first one otherwise.",
         "If it only happens with more nodes: compare the seed, the data and the batch size per rank with the run that "
         "works; a rank without a sample divides by zero."};

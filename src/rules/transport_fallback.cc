@@ -235,7 +235,7 @@ Finding UnseenAdaptersFinding(const NetworkChoice& choice, bool told_slow) {
   finding.fix = {
       "On each host, and inside the container where the job runs in one: ibv_devinfo. If it lists the adapters on the "
       "host only, give the container /dev/infiniband and the capability IPC_LOCK, and install rdma-core (libibverbs).",
-      "If it lists them in the job, too: see whether a port is ACTIVE, and whether NCCL_IB_HCA or NCCL_IB_DISABLE "
+      "If it lists them in the job, too: check whether a port is ACTIVE, and whether NCCL_IB_HCA or NCCL_IB_DISABLE "
       "exclude them.",
       "Then NCCL_DEBUG=INFO must show 'NET/IB : Using' and 'Using network IB'."};
   return finding;
@@ -385,13 +385,12 @@ const Rule kTransportFallbackRule = {
     "memory or the network between GPUs that NVLink connects, or InfiniBand without GPUDirect RDMA.",
     "Sockets on a host that has nothing else are normal and only noted, and so is shared memory between GPUs without "
     "NVLink. GPUs that reach their network device only through the CPU cannot use GPUDirect RDMA. A variable that "
-    "forces the slow path is a cause of its own (environment-cripples).",
-    {"Sockets beside IB: look for 'NET/IB' and 'NET/Plugin' lines; device permissions in the container "
-     "(/dev/infiniband), ulimit -l, NCCL_IB_HCA, a missing plugin on cloud images.",
-     "Shared memory beside NVLink: peer access is off in the container, or blocked by ACS or the IOMMU; check "
-     "`nvidia-smi topo "
-     "-p2p "
-     "r`, and that the processes see each other's GPUs (CUDA_VISIBLE_DEVICES, one IPC namespace).",
+    "forces the slow path is a separate cause (environment-cripples).",
+    {"Sockets although there is InfiniBand: look for 'NET/IB' and 'NET/Plugin' lines; device permissions in the "
+     "container (/dev/infiniband), ulimit -l, NCCL_IB_HCA, a missing plugin on cloud images.",
+     "Shared memory although there is NVLink: peer access is off in the container, or blocked by ACS or the IOMMU; "
+     "check `nvidia-smi topo -p2p r`, and that the processes see each other's GPUs (CUDA_VISIBLE_DEVICES, one IPC "
+     "namespace).",
      "No GDRDMA: load nvidia_peermem or use DMA-BUF, check ACS and that GPU and NIC share a PCIe switch (nvidia-smi "
      "topo -m)."},
     {"Check 'Using network' and '/GDRDMA' in the log of every new image before long jobs."},

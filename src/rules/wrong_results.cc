@@ -87,8 +87,8 @@ const Rule kWrongResultsRule = {
     "that call different operations give wrong numbers too, but a benchmark does not do that.",
     {"Narrow it down: run with NCCL_PROTO=Simple (LL128 is wrong on some hardware), then NCCL_P2P_DISABLE=1 (PCIe peer "
      "access under an IOMMU or ACS), then NCCL_NET_GDR_LEVEL=LOC or NCCL_NET=Socket (network, its plugin, GPUDirect).",
-     "Run it on pairs of GPUs and of hosts: the pair that is always in it has the bad part. Look for ECC and NVLink "
-     "errors (nvidia-smi -q -d ECC, nvidia-smi nvlink -e) and Xid 48, 63, 74, 94 in dmesg.",
+     "Run it on pairs of GPUs and of hosts: the GPU or host that is in every failing pair has the bad part. Look for "
+     "ECC and NVLink errors (nvidia-smi -q -d ECC, nvidia-smi nvlink -e) and Xid 48, 63, 74, 94 in dmesg.",
      "Take the host out of service until the run is clean."},
     {"Run nccl-tests with -c 1 on every host before it joins, and after changes of driver, firmware, NCCL or plugin."},
     JudgeWrongResults};

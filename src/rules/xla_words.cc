@@ -53,7 +53,7 @@ std::vector<std::string> XlaSteps(const Event& event) {
         "operation (py-spy dump --native --pid PID); one that compiles, reads data or failed makes the others wait.");
   if (!wait.all_joined)
     steps.push_back(
-        "See that every process runs the same program: each must call the same compiled function, with the same "
+        "Check that every process runs the same program: each must call the same compiled function, with the same "
         "shapes and in the same order. A host that skips it, fails before it or is still compiling or reading data "
         "makes the others wait.");
   steps.push_back(
