@@ -129,15 +129,15 @@ tacet bandwidth --run TOOL [options] [-- ARGUMENTS...]
 
 Reads the output of nccl-tests and rccl-tests, nvbandwidth, p2pBandwidthLatencyTest, iperf3, perftest, the OSU
 micro-benchmarks and plain tables of size, time and bandwidth. Given NCCL's log or topology, also shows what NCCL's
-own model predicts for this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and bandwidth
-for each range of sizes that uses one protocol, names slow cells, rows and columns of pair matrices, and shows where
-bandwidth is lost between the line rate and what was measured. Runs with different numbers of ranks, hosts, data types
-or settings are never pooled.
+own model predicts for this machine's graph. Shows bandwidth, latency, spread and percentiles, fits latency and
+bandwidth for each range of sizes that uses one protocol, names slow cells, rows and columns of pair matrices, and
+shows where bandwidth is lost between the line rate and what was measured. Runs with different numbers of ranks, hosts,
+data types or settings are never pooled.
 
   -f, --format F       text (default), json or html
       --json           the same as --format json
   -o, --output FILE    write to FILE instead of standard output
-      --html FILE      also write an HTML page with drawings to FILE
+      --html FILE      also write an HTML page with charts to FILE
       --tuner FILE     write the rows of NCCL's tuner plugin for the sizes at which a forced NCCL_ALGO or NCCL_PROTO
                        was faster than NCCL's own choice
       --fail-on S      exit with 1 at this severity or above: warning (default) or never

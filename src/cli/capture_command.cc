@@ -91,9 +91,9 @@ int RunCapture(const std::vector<std::string>& arguments) {
   if (!options) return Complain(options.error());
   const int ways = options->Has("--pid") + options->Has("--slurm") + options->Has("--pod");
   if (ways != 1)
-    return Complain({ways == 0 ? "capture needs --pid, --slurm or --pod"
-                               : "capture takes only one of --pid, --slurm and --pod",
-                     "tacet capture --pid 4711"});
+    return Complain(
+        {ways == 0 ? "capture needs --pid, --slurm or --pod" : "capture takes only one of --pid, --slurm and --pod",
+         "tacet capture --pid 4711"});
   if (!options->rest().empty()) return Complain(UnexpectedPids(*options));
   if (options->Has("--pid")) {
     auto pids = ReadPids(options->Values("--pid"));
@@ -123,7 +123,7 @@ const Command kCaptureCommand = {"capture",
                                  R"(tacet capture --pid PID[,PID...] | --slurm JOB | --pod NAME [options]
 
 Captures the state of a running job and leaves it running: Python stacks (through the hook of tacet run, else
-py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel's log and network counters;
+py-spy), native stacks (gdb), /proc of every rank, nvidia-smi, NCCL RAS, the kernel log and network counters;
 Python stacks and /proc twice, to see what moves. With --pid it then diagnoses what it captured.
 
   -p, --pid PID       these processes and their children; the launcher's pid is enough

@@ -39,8 +39,8 @@ const Command kPostmortemCommand = {"postmortem",
 
 Writes one page about RUN, a folder written by 'tacet run' or any other folder that 'tacet diagnose' can read: summary,
 ranks, root cause with its evidence, fix, stacks side by side, variables in force, rings, how to check the fix,
-prevention, and the command that starts the run again. With --baseline also the first line that the good run does not have,
-and what differs from it. It can be mailed as it is: secrets are removed, and the HTML page needs no other file.
+prevention, and the command that starts the run again. With --baseline also the first line that the good run does not
+have, and what differs from it. It can be mailed as it is: secrets are removed, and the HTML page needs no other file.
 
   -b, --baseline RUN  a good run, before the incident or after the fix
   -f, --format F      markdown (default) or html

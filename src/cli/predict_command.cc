@@ -218,7 +218,7 @@ Simple models of a link, for all collectives and for send and receive:
                        latency, such as 5us, and GB/s of the link, from data sheets or from a fit
       --loggp L,o,g,G  LogGP instead: latency, overhead and gap in µs, gap per byte in ns
       --ranks N        number of ranks (default 8)
-      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes gives the number of nodes
+      --within A:B     alpha in µs and GB/s inside a node: adds the hierarchical form; --nodes sets the nodes
 
 The training step of a transformer: volumes, times, memory, MFU and HFU, bubble, GPU-hours lost:
 

@@ -122,8 +122,8 @@ dumps with timing, or a pipeline timeline, and shows where the step time goes: a
 waiting and transfer of every operation, stragglers and their cost, buckets, shards, bubbles, and the
 three changes that would save most.
 
-  -f, --format F       text (default), json, html (a page with charts), csv (communication table and budgets) or perfetto
-                       (one aligned trace)
+  -f, --format F       text (default), json, html (a page with charts), csv (communication table and budgets) or
+                       perfetto (one aligned trace)
       --json           the same as --format json
   -o, --output FILE    write to FILE instead of standard output
       --html FILE      also write an HTML page to FILE

@@ -169,7 +169,7 @@ void HttpServer::Inside::Welcome(int socket, bool plain) {
   Attend(made);  // most have sent their request already
 }
 
-// Whoever holds most gives up the connection that has waited longest for its client.
+// Whoever holds most loses the connection that has waited longest for its client.
 bool HttpServer::Inside::MakeRoom() {
   const int64_t now = HttpClockMs();
   const HttpConnection* victim = nullptr;

@@ -147,7 +147,7 @@ void HistorySink::AppendTo(std::vector<MetricFamily>& families) const {
                       {}});
   families.push_back({"tacet_history_up",
                       MetricType::gauge,
-                      "1 while ClickHouse takes what it is sent, else 0",
+                      "1 while ClickHouse accepts data, else 0",
                       {{{}, counts.well ? 1.0 : 0.0}},
                       {}});
 }

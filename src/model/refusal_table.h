@@ -327,7 +327,7 @@ inline constexpr Refusal kRefusals[] = {
       "the framework's own loading (from_pretrained, engine.load_checkpoint).",
       "Or gather the parameters while loading: with deepspeed.zero.GatheredParameters(model.parameters(), "
       "modifier_rank=0).",
-      "Do not build the model under zero.Init() or on the meta device if its weights are copied in afterwards."}},
+      "Do not build the model under zero.Init() or on the meta device if its weights are copied in afterward."}},
     {"weights-only",
      "the file holds objects other than weights, and torch.load reads weights only (the default since PyTorch 2.6)",
      {"If you trust the file: torch.load(path, weights_only=False), or allow the type that the error names with "

@@ -121,8 +121,8 @@ void JudgeGpus(const PreflightEvidence& evidence, std::vector<PreflightCheck>& c
       checks.push_back({"gpu-all-reduce",
                         CheckLevel::fail,
                         {host.name},
-                        "the GPUs of " + host.name + " give " + GigabytesPerS(host.gpus->bus_bytes_per_s) + " where " +
-                            GigabytesPerS(usual) + " are usual",
+                        "the GPUs of " + host.name + " reach " + GigabytesPerS(host.gpus->bus_bytes_per_s) +
+                            " instead of the usual " + GigabytesPerS(usual),
                         advice});
     else
       continue;
@@ -132,7 +132,7 @@ void JudgeGpus(const PreflightEvidence& evidence, std::vector<PreflightCheck>& c
     checks.push_back({"gpu-all-reduce",
                       CheckLevel::ok,
                       {},
-                      "GPUs of a host give " + GigabytesPerS(usual) + " (bus bandwidth, 64 MiB)",
+                      "the GPUs of a host reach " + GigabytesPerS(usual) + " (bus bandwidth, 64 MiB)",
                       ""});
   if (!evidence.all_gpus) return;
   if (!evidence.all_gpus->error.empty())
@@ -140,14 +140,14 @@ void JudgeGpus(const PreflightEvidence& evidence, std::vector<PreflightCheck>& c
                       CheckLevel::fail,
                       {},
                       "the GPUs of all hosts cannot do an all-reduce: " + evidence.all_gpus->error,
-                      "run the job's start with NCCL_DEBUG=INFO, and give the logs to tacet diagnose"});
+                      "start the job with NCCL_DEBUG=INFO, and give the logs to tacet diagnose"});
   else
-    checks.push_back(
-        {"gpu-all-reduce-across",
-         CheckLevel::ok,
-         {},
-         "GPUs of all hosts give " + GigabytesPerS(evidence.all_gpus->bus_bytes_per_s) + " (bus bandwidth, 64 MiB)",
-         ""});
+    checks.push_back({"gpu-all-reduce-across",
+                      CheckLevel::ok,
+                      {},
+                      "the GPUs of all hosts reach " + GigabytesPerS(evidence.all_gpus->bus_bytes_per_s) +
+                          " (bus bandwidth, 64 MiB)",
+                      ""});
 }
 
 // The links of interfaces differ in what the driver says: one negotiated less.
@@ -243,8 +243,8 @@ void JudgeSpeed(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
   for (const SlowHost& one : slow) {
     if (named.insert(one.host).second) hosts.push_back(evidence.hosts[one.host].name);
     says += (says.empty() ? "" : ", ") + evidence.hosts[one.host].name + (one.sends ? " sends" : " receives") +
-            " at most " + GigabytesPerS(one.best_bytes_per_s) + " where " + GigabytesPerS(one.usual_bytes_per_s) +
-            " are usual";
+            " at most " + GigabytesPerS(one.best_bytes_per_s) + " instead of the usual " +
+            GigabytesPerS(one.usual_bytes_per_s);
   }
   double best = 0, promised = 0;
   std::vector<double> trips;
@@ -263,8 +263,8 @@ void JudgeSpeed(const PreflightEvidence& evidence, std::vector<PreflightCheck>& 
     std::vector<std::string> all;
     for (const PreflightHost& host : evidence.hosts) all.push_back(host.name);
     checks.push_back({"bandwidth", all.size() == 2 ? CheckLevel::fail : CheckLevel::warn, all,
-                      "the best link gives " + GigabytesPerS(best) + ", " + GigabytesPerS(promised) +
-                          " are expected from interfaces and hosts",
+                      "the best link gives " + GigabytesPerS(best) + " instead of the " + GigabytesPerS(promised) +
+                          " that interfaces and hosts should allow",
                       advice});
   } else {
     char text[160];

@@ -12,7 +12,7 @@
 namespace tacet {
 namespace {
 
-// Two launches of the same benchmark on the same machines differ by several per cent as a whole (placement, clocks,
+// Two launches of the same benchmark on the same machines differ by several percent as a whole (placement, clocks,
 // neighbours on the network), and one run on a side cannot tell that from a change.
 constexpr double kLaunchShift = 0.10;
 // Fewer sizes than this have no spread to speak of.

@@ -15,7 +15,7 @@
 namespace tacet {
 namespace {
 
-// With fewer steps than this a test rarely sees a change below ten per cent.
+// With fewer steps than this a test rarely sees a change below ten percent.
 constexpr size_t kFewSteps = 5;
 // Long samples need fewer: their means are nearly normal, and the work must not grow with the square of the input.
 constexpr size_t kMostResamples = 4000, kLeastResamples = 400, kResampledValues = 1'000'000;

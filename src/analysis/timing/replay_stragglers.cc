@@ -7,7 +7,7 @@
 namespace tacet {
 namespace {
 
-// Healthy pipelines lose some per cent to the spread of their microbatches and to a last stage that is a little
+// Healthy pipelines lose a few percent to the spread of their microbatches and to a last stage that is a little
 // heavier.
 constexpr double kMinLoss = 0.10;
 // Who is named must account for most of it.
