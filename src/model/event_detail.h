@@ -522,7 +522,7 @@ enum class PendingWhy : uint8_t {
   limit,         // a limit of the user, the account or the partition
   priority,      // others come first
   held,          // somebody holds it
-  begin_time,    // it is to start later
+  begin_time,    // it is scheduled to start later
   volume,        // its storage is not there
 };
 

@@ -175,10 +175,10 @@ inline constexpr NcclWarning kNcclWarnings[] = {
     {"net-request-flushed", kSecondary, "a request of the network plugin was aborted when its queue was closed",
      "find the first error of this process and its peers"},
     {"net-peer-blocked", kCause, "nothing that is sent to a peer over EFA gets through: a security group or a firewall",
-     "let the security group of all instances allow all traffic to and from itself, in both directions; then "
+     "configure the security group of all instances to allow all traffic to and from itself, in both directions; then "
      "fi_pingpong -p efa between the two hosts"},
     {"net-gdr-off", kCause, "the network plugin (aws-ofi-nccl) finds no GPUDirect RDMA on an instance that has it",
-     "check that the EFA driver and the NVIDIA driver fit each other (modinfo efa, fi_info -p efa), and that "
+     "check that the EFA driver and the NVIDIA driver match each other (modinfo efa, fi_info -p efa), and that "
      "FI_EFA_USE_DEVICE_RDMA is not 0"},
     {"net-plugin-not-started", kNotice, "the network plugin could not start, and NCCL continues with another network",
      "read the plugin's lines above it; run fi_info inside the container, and check whether /dev/infiniband is there"},

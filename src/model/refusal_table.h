@@ -144,16 +144,16 @@ inline constexpr Refusal kRefusals[] = {
      true},
     {"name-unknown",
      "the name of a host cannot be resolved",
-     {"On the host that says so: getent hosts NAME. The name must be spelled right (MASTER_ADDR, the endpoint's URL), "
-      "and "
-      "the servers in /etc/resolv.conf must answer.",
+     {"On the host that says so: getent hosts NAME. The name must be spelled correctly (MASTER_ADDR, the endpoint's "
+      "URL), and the servers in /etc/resolv.conf must answer.",
       "In Kubernetes: the name of a pod needs its headless Service, and is only known once the pod runs; nslookup NAME "
       "in the pod tests it.",
-      "'Temporary failure' is the name server's: it does not answer, or is overloaded when all ranks ask at once."}},
+      "'Temporary failure' points to the name server: it does not answer, or is overloaded when all ranks ask at "
+      "once."}},
     {"watch-limit",
      "the host has no more inotify watches; no disk is full",
      {"Raise it: sysctl fs.inotify.max_user_watches=1048576 fs.inotify.max_user_instances=8192.",
-      "Find who takes them: editors, log shippers and file watchers on folders with many files."}},
+      "Find out what uses them: editors, log shippers and file watchers on folders with many files."}},
     {"no-cloud-keys",
      "the process has no valid credentials for the object store",
      {"In the environment of the rank that says so: AWS_PROFILE, AWS_ACCESS_KEY_ID, the role of the instance or of the "
@@ -297,8 +297,8 @@ inline constexpr Refusal kRefusals[] = {
     {"file-not-created",
      "a file to be written cannot be created: its folder is missing or may not be written to, or the disk is full",
      {"On the host that reports it: ls -ld of the folder, df -h and df -i PATH, and the quota.",
-      "A relative path counts from the folder in which each rank was started; create the folder on rank 0 before the "
-      "first checkpoint, and let the others wait for it."},
+      "A relative path is relative to the folder in which each rank was started; create the folder on rank 0 before "
+      "the first checkpoint, and let the others wait for it."},
      true},
     {"checkpoint-unlike-model",
      "the checkpoint does not match the model: names or shapes of parameters differ",

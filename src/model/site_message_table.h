@@ -418,7 +418,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::refused,
      "an RDMA connection could not be set up",
-     {"Compare both sides: link layer, GID index and type (show_gids), MTU, and partition key must fit each other.",
+     {"Compare both sides: link layer, GID index and type (show_gids), MTU, and the partition key must match.",
       "RoCE: choose a GID with an IPv4 address that the other host can reach (-x INDEX; NCCL_IB_GID_INDEX)."}},
     {"rdma-address",
      "init-unreachable",
@@ -526,7 +526,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "",
      SiteRole::ended,
      "the host has no more file handles",
-     {"Raise fs.file-max (sysctl), and find who holds them: lsof | awk '{print $1, $2}' | sort | uniq -c | sort -n.",
+     {"Raise fs.file-max (sysctl), and find out which processes hold them: lsof | awk '{print $1, $2}' | sort | uniq "
+      "-c | sort -n.",
       "Use fewer data-loader workers, and sharing strategy file_system: "
       "torch.multiprocessing.set_sharing_strategy('file_system')."}},
     {"process-limit",
@@ -678,7 +679,7 @@ inline constexpr SiteMessage kSiteMessages[] = {
      "the job waits for its resources: the scheduler cannot place all of its pods at once",
      {"Compare what it asks for with what is free: kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'; kubectl "
       "describe podgroup, queue or clusterqueue.",
-      "End or shrink what holds the GPUs, or ask for fewer."},
+      "End or shrink whatever holds the GPUs, or ask for fewer."},
      "pod-assigned"},
     {"quota-waits",
      "resources-pending",

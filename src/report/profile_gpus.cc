@@ -76,12 +76,12 @@ IdleTime IdleThatCounts(const ProfileReport& profile) {
   out.mean.host_wait_ns = std::min(out.mean.host_wait_ns, host_wait / ranks);
   out.mean.launch_ns = std::min(out.mean.launch_ns, launch / ranks);
   out.mean.data_wait_ns = std::min(out.mean.data_wait_ns, data_wait / ranks);
-  out.whose = " (measured on the other ranks; the gain comes only once " + RankWords(named) +
+  out.whose = " (measured on the other ranks; the gain appears only once " + RankWords(named) +
               (named.size() == 1 ? " keeps" : " keep") + " pace)";
   return out;
 }
 
-constexpr std::string_view kOwnGpu = "Give each rank a GPU of its own";
+constexpr std::string_view kOwnGpu = "Give each rank its own GPU";
 
 }  // namespace
 

@@ -126,7 +126,7 @@ TEST(ProfileReport, TransfersOverTcpAreNotComparedWithNvlink) {
   EXPECT_EQ(profile.communication_efficiency, 0);
   ASSERT_FALSE(profile.advice.empty());
   // All ranks share a GPU of one host: NVLink or InfiniBand cannot help as it stands.
-  EXPECT_EQ(profile.advice[0].what, "Give each rank a GPU of its own and unset NCCL_HOSTID");
+  EXPECT_EQ(profile.advice[0].what, "Give each rank its own GPU and unset NCCL_HOSTID");
   EXPECT_EQ(profile.advice[0].why.find("NCCL uses TCP sockets; large operations reach"), 0u) << profile.advice[0].why;
 }
 

@@ -18,8 +18,8 @@ static void TellBusyCreator(const Case& facts, Rank creator, Finding& finding) {
       "downloads data before that makes all others wait; the first rank to time out ends the job.";
   const auto& lines = facts.analyses.printed.LastOf(creator);
   if (!lines.empty())
-    finding.evidence.push_back({lines.back()->source, lines.back()->text,
-                                "the last line that " + RankWords({creator}) + " printed of its own"});
+    finding.evidence.push_back(
+        {lines.back()->source, lines.back()->text, "the last line that " + RankWords({creator}) + " printed itself"});
   finding.fix = {"See what " + RankWords({creator}) +
                      " does between init_process_group and its first collective (a download, tokenizing, a cache, a "
                      "lock): " +

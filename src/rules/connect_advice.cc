@@ -57,8 +57,8 @@ std::string BlockedWords(const ToldEvents& told) {
 
 std::vector<std::string> BlockedSteps() {
   return {
-      "Let the security group of all instances of the job allow all traffic to and from itself, in both directions: "
-      "inbound and outbound rules that name the group, not an address range.",
+      "Configure the security group of all instances of the job to allow all traffic to and from itself, in both "
+      "directions: inbound and outbound rules that name the group, not an address range.",
       "Check that all instances are in one subnet: EFA traffic is not routed. Then fi_pingpong -p efa between two of "
       "them."};
 }

@@ -153,7 +153,7 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
     case EventKind::store_wait_timeout:
       if (NamedFirst(facts, told))
         return {
-            "Look at what the rank that is waited for did in that time, by its output and a stack (py-spy dump --pid "
+            "Find out what the rank that is waited for did in that time (its output, and a stack: py-spy dump --pid "
             "PID): it does not take part in the same collective, or in the same group.",
             "Compare how the ranks build their groups (new_group, init_device_mesh): all ranks must make the same "
             "calls "

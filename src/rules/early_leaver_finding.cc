@@ -49,17 +49,18 @@ std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
                      " without an error while " + RankWords(left.waiters) + " still waited" + WaitWords(facts) +
                      (last ? "; the last line of " + RankWords({left.ranks.front()}) + " is " + QuotedLine(*last) : "");
   finding.evidence.push_back(CiteEvent(*left.left, "the program of " + who + " ends"));
-  if (last) finding.evidence.push_back({last->source, last->text, "the last line that it printed of its own"});
+  if (last) finding.evidence.push_back({last->source, last->text, "the last line that the program itself printed"});
   finding.evidence.push_back(CiteEvent(*left.felt, "what the others report after that"));
   finding.explanation =
       "PyTorch prints this warning when a program ends. A rank that ends while others are in a collective has issued "
       "fewer collectives than they have.";
-  finding.fix = {"Find out why " + who +
-                     " finished before the others: fewer batches in the data of this rank, an early return, early stopping "
-                     "on a value local to that rank, sys.exit() on one rank?",
-                 "Give all ranks the same number of steps (DistributedSampler with drop_last, or the smallest number "
-                 "of batches of all ranks), or use torch's Join context manager for uneven inputs.",
-                 "Decide together when to stop: all_reduce or broadcast the condition."};
+  finding.fix = {
+      "Find out why " + who +
+          " finished before the others: fewer batches in the data of this rank, an early return, early stopping "
+          "on a value local to that rank, sys.exit() on one rank?",
+      "Give all ranks the same number of steps (DistributedSampler with drop_last, or the smallest number "
+      "of batches of all ranks), or use torch's Join context manager for uneven inputs.",
+      "Decide together when to stop: all_reduce or broadcast the condition."};
   return finding;
 }
 

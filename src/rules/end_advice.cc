@@ -58,7 +58,8 @@ static std::vector<std::string> RayEndAdvice(const Event& end) {
 std::vector<std::string> EndAdvice(const Event& end) {
   if (end.Means(Meaning::timed_out))
     return {
-        "Look at its own output: did it end, or was it busy for long (compilation, a large allocation, a checkpoint)?",
+        "Look at its own output: did it end, or was it busy for a long time (compilation, a large allocation, a "
+        "checkpoint)?",
         "If it ended: dmesg -T | grep -iE 'killed process|segfault|xid' on its host, and the scheduler's log.",
         end.library == Library::jax
             ? "If it was only busy: raise the limit of the heartbeat (heartbeat_timeout_seconds of "
@@ -105,8 +106,8 @@ std::vector<std::string> EndAdvice(const Event& end) {
       break;
     case -4:
       advice.push_back(
-          "SIGILL: the process ran into an instruction that its CPU does not have, or a library stopped itself with a "
-          "trap. Compare the CPU with those of hosts on which the job runs (lscpu: AVX-512, AMX, SVE), and install a "
+          "SIGILL: the process executed an instruction that its CPU does not support, or a library stopped itself with "
+          "a trap. Compare the CPU with those of hosts on which the job runs (lscpu: AVX-512, AMX, SVE), and install a "
           "build of the native extension for this CPU, or rebuild it here.");
       advice.push_back("PYTHONFAULTHANDLER=1 shows the Python line; a core dump read with gdb shows the library.");
       break;
@@ -129,8 +130,8 @@ std::vector<std::string> EndAdvice(const Event& end) {
     case 255:  // not told: a kill leaves no word
       if (end.As<ProcessEnd>().spared_by_ray) return RayEndAdvice(end);
       advice.front() =
-          std::string(code == 255 ? "Nothing here says how it ended. A killed process prints nothing itself, and the "
-                                    "kernel's OOM killer is the most frequent reason."
+          std::string(code == 255 ? "These files do not show how it ended. A killed process prints nothing itself, and "
+                                    "the kernel's OOM killer is the most frequent reason."
                                   : "SIGKILL: the kernel's OOM killer is its most frequent sender.") +
           " On its host: dmesg -T | grep -iE 'out of "
           "memory|killed process'; then the memory limit of the job or container (sacct -o MaxRSS,ReqMem; kubectl "

@@ -137,7 +137,7 @@ std::string StoreWaitWords(const Event& event, const std::string& who) {
                               : std::string(" timed out waiting for ")) +
          what +
          (wait.bar.empty() ? ""
-                           : ", while a progress bar in the same output still ran ('" + wait.bar +
+                           : ", while a progress bar in the same output was still advancing ('" + wait.bar +
                                  "'): the rank that draws it may be the one that " + who + " waited for");
 }
 

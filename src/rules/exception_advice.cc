@@ -64,8 +64,8 @@ std::string AdviceForType(std::string_view type, bool relative) {
     case TypeGroup::timeout: return std::string(TimeoutAdvice());
     case TypeGroup::path:
       if (relative)
-        return "The path is relative: start the job in the directory that it counts from (the working directory of all "
-               "ranks), or give an absolute path.";
+        return "The path is relative: start the job in the directory that it is relative to (the working directory of "
+               "all ranks), or give an absolute path.";
       if (row->name == "PermissionError")
         return "Check that the user of the job may use this path on that host (owner and mode of it and of its "
                "folders, "

@@ -17,7 +17,7 @@ static void NoteNoSwitch(const Case& facts, RuleAnswer& answer) {
       "the fabric manager does not start because the host has no NVSwitch: it is not needed there, and jobs run "
       "without it";
   finding.fix = {
-      "Leave it out: systemctl disable --now nvidia-fabricmanager. Only machines with NVSwitches (HGX, DGX) need it; "
+      "Disable it: systemctl disable --now nvidia-fabricmanager. Only machines with NVSwitches (HGX, DGX) need it; "
       "NVLink bridges between two cards do not.",
       "If the machine should have NVSwitches: lspci | grep -i nvswitch, and dmesg -T | grep -i nvswitch, show whether "
       "the driver sees them; in a virtual machine they stay with the host."};

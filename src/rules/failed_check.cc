@@ -33,7 +33,7 @@ std::vector<std::string> StepsFor(const std::set<std::string>& gpus) {
                    gpus.begin()->find(',') == std::string::npos;
   const std::string which = one ? " -i " + *gpus.begin() : "";
   return {one ? "Drain the node, so that no job gets this GPU." : "Drain the node, so that no job gets these GPUs.",
-          "Read what the driver counts: nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT" + which +
+          "Look at the driver's counters: nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT" + which +
               ", and the Xid lines of the kernel log (dmesg -T | grep Xid).",
           "Reset the GPU (nvidia-smi --gpu-reset" + which +
               ") or reboot the node, and run dcgmi diag -r 3 again. If a test fails again, have the GPU replaced."};

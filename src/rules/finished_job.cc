@@ -36,7 +36,7 @@ std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
   };
   if (any_behind(true)) words += "; Slurm canceled a job step afterward, which did not affect the program";
   if (any_behind(false))
-    words += "; connections that close after that line are harmless: rank 0, which runs the store, left first";
+    words += "; connections that close after that line are harmless: rank 0, which runs the store, exited first";
   if (const std::string_view harmless = HarmlessAtExit(facts.incident); !harmless.empty())
     words.append(". ").append(harmless);
   return words;

@@ -51,7 +51,7 @@ std::vector<std::string> StrangerSteps(const std::string& address, const ToldEve
                                                           "cluster's network from scans."
                                                     : "On " + address + ": find the process that connects to " + here +
                                                           " (ss -tnp), and exclude the cluster's network from scans.",
-                                    "Set NCCL_SOCKET_IFNAME to an internal network that others do not reach."};
+                                    "Set NCCL_SOCKET_IFNAME to an internal network that others cannot reach."};
   if (!http) steps.push_back("Look for a process of an earlier run that still tries to connect, and end it.");
   if (fatal) steps.push_back("NCCL before 2.14 has no protection: update it.");
   return steps;

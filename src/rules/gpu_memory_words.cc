@@ -88,7 +88,7 @@ std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
         "Do not gather the whole state on the GPU: save a sharded state dict, or a full one with offload to the CPU on "
         "rank 0 only (FSDP: SHARDED_STATE_DICT, or FullStateDictConfig(offload_to_cpu=True, rank0_only=True)).",
         "Call torch.cuda.empty_cache() before saving, and save copies (EMA, optimizer) one after the other.",
-        "If that does not suffice: leave more room in training (smaller batch)."};
+        "If that is not enough: leave more room in training (smaller batch)."};
   if (facts.during == Activity::loading)
     return {"Load on the CPU first (torch.load(..., map_location='cpu')), and release the copy after load_state_dict.",
             "Load a sharded checkpoint shard by shard (torch.distributed.checkpoint, low_cpu_mem_usage, device_map).",
@@ -173,11 +173,11 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   if (AreContexts(use))
     steps.push_back("Find out what " + HolderNames(use) + " do on this GPU (nvidia-smi, ps -fp " +
                     std::to_string(use.others.front().pid) +
-                    "): so little memory is what CUDA takes in each process that uses the GPU. If they are other ranks "
-                    "of this job, call torch.cuda.set_device(local_rank) before anything that uses CUDA, and load "
-                    "checkpoints with map_location.");
+                    "): it is about as much memory as CUDA itself takes in each process that uses the GPU. If they are "
+                    "other ranks of this job, call torch.cuda.set_device(local_rank) before anything that uses CUDA, "
+                    "and load checkpoints with map_location.");
   if (use.of_driver && !facts.server)
-    steps.push_back(std::string("See what holds the memory of the GPUs before the job starts: ") +
+    steps.push_back(std::string("Check what holds the memory of the GPUs before the job starts: ") +
                     (facts.maker == GpuMaker::amd ? "rocm-smi --showpids" : "nvidia-smi") +
                     ". The driver refused the memory, not PyTorch's allocator: a leftover of an earlier run, another "
                     "user's job, or all ranks of this job on one GPU (call torch.cuda.set_device(local_rank) before "

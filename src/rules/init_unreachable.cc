@@ -109,9 +109,9 @@ static std::vector<std::string> NoAnswerAdvice(const std::string& address, Conne
 static std::vector<std::string> StoreAdvice(const std::string& address) {
   if (IsWildcard(address))
     return {
-        "Give the client the real address or name of the host on which the server runs (MASTER_ADDR, "
-        "--rdzv-endpoint; for a separate inference server its host setting): a wildcard address only says on which "
-        "interfaces a server listens, and a client that goes to it reaches its own host.",
+        "Give the client the real address or name of the host on which the server runs (MASTER_ADDR, --rdzv-endpoint; "
+        "for a separate inference server its host setting): a wildcard address only says on which interfaces a server "
+        "listens, and a client that connects to it reaches its own host.",
         "On the server's host: does the process that should serve that port run, and does it listen (ss -ltn)? A "
         "second port, such as one for weight updates, must be open and free as well.",
         "If client and server share a host: use 127.0.0.1 instead."};

@@ -104,7 +104,7 @@ std::string KillWords(const Incident& incident, const Event& kill) {
                        ", or an administrator)";
     case SchedulerKill::unkillable:
       return "Slurm could not end the step" + (KillerOf(kill).empty() ? std::string() : " on " + KillerOf(kill)) +
-             ": its processes did not react to SIGKILL, so they are blocked in the kernel";
+             ": its processes did not respond to SIGKILL, so they are blocked in the kernel";
     case SchedulerKill::limit: {
       const std::string& what = kill.As<OutsideEnd>().use;  // "threads", "memory"
       const bool counted = what.size() > 1 && what.ends_with('s');
@@ -208,11 +208,12 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
       const std::string who = RankWords({Rank{line.rank}});
       finding.headline += "; the last line of " + who + " says that it waits";
       finding.evidence.push_back({line.source, line.text, "the last line of " + who});
-      finding.fix.insert(finding.fix.begin(), line.lock_file.empty()
-                                                  ? "See what " + who + " waited for: its last line says so."
-                                                  : "See which process holds " + line.lock_file +
-                                                        " (fuser, lsof): if none does, an earlier run left it, " + who +
-                                                        " waited for nothing, and you can delete it.");
+      finding.fix.insert(finding.fix.begin(),
+                         line.lock_file.empty()
+                             ? "See what " + who + " waited for: its last line says so."
+                             : "See which process holds " + line.lock_file +
+                                   " (fuser, lsof): if none does, it is left over from an earlier run "
+                                   "and can be deleted.");
       return;
     }
 }

@@ -133,7 +133,7 @@ std::string ClockWords(const Incident& incident) {
   }
   if (listed == 0) return "";
   if (!slowed.empty()) return slowed + " holds down the clock of a GPU that is listed";
-  return std::string("no slowdown by heat or by the hardware is active") +
+  return std::string("no thermal or hardware slowdown is active") +
          (capped > 0 ? "; the power limit holds the clock down, which is normal under load" : "");
 }
 

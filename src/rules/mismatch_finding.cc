@@ -201,7 +201,7 @@ void TellTensors(const MismatchReport& report, Finding& finding) {
     return RankWords(ranks) + (ranks.size() == 1 ? " waits in " : " wait in ");
   };
   finding.headline = waits(finding.ranks) + report.other_tensor + "; " + waits(finding.affected_ranks) + report.tensor;
-  finding.fix.front() = "Find the branch that makes ranks call different things: where does the program use " +
+  finding.fix.front() = "Find the branch that makes ranks issue different calls: where does the program use " +
                         report.other_tensor + "? Compare what each rank does at this point (py-spy dump --pid PID).";
 }
 
@@ -274,12 +274,12 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
       (IsOfChecker(report) ? CheckerName(report) + "'s check stopped the job" : std::string(kStoppedByCheck));
   const bool horovod = report.aspect == "tensor";
   finding.fix = {
-      "Find the branch that makes ranks call different things: compare what each rank does at this point (its "
+      "Find the branch that makes ranks issue different calls: compare what each rank does at this point (its "
       "traceback, or py-spy dump --pid PID).",
       "Decide such branches on values that are equal on all ranks (broadcast the condition first)."};
   // The job has ended: of its processes nothing but their tracebacks is left.
   const bool hung = horovod || facts.analyses.end.kind == JobEnding::hung;
-  if (!hung) finding.fix.front() = "Find the branch that makes ranks call different things: compare their tracebacks.";
+  if (!hung) finding.fix.front() = "Find the branch that makes ranks issue different calls: compare their tracebacks.";
   if (!hung && aspect == CallAspect::operation) TellReportedOperations(facts, *sample, finding);
   if (!hung && aspect == CallAspect::size) TellReportedShapes(facts, *sample, finding);
   if (IsOfChecker(report) && aspect != CallAspect::operation)

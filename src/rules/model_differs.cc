@@ -73,8 +73,7 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
                        drift->odd->at + ", " + by + "; at " + drift->agreed->at + " all were equal";
   else
     finding.headline = "the parameters of " + who + " differ from those of the other " + others +
-                       ", which are equal, " + by + ": so it is from " + drift->odd->at +
-                       ", the first that is printed, to the end";
+                       ", which are equal, " + by + ", from " + drift->odd->at + ", the first printed, to the end";
   finding.evidence.push_back({drift->odd->source, "", "the first value that differs"});
   finding.evidence.push_back(
       {drift->usual->source, "",
@@ -82,8 +81,8 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
   if (drift->agreed)
     finding.evidence.push_back({drift->agreed->source, "", "the last one that was equal on all ranks"});
   if (drift->setting) {
-    finding.headline += "; its " + drift->setting->name + " is " + drift->setting->value + ", that of the others " +
-                        drift->usual_setting->value;
+    finding.headline += "; its " + drift->setting->name + " is " + drift->setting->value +
+                        ", and that of the others is " + drift->usual_setting->value;
     finding.fix.push_back("Give all ranks the same " + drift->setting->name + " (" + who + " has " +
                           drift->setting->value + ", the others " + drift->usual_setting->value +
                           "): a value that depends on the rank or on the host makes replicas of different models.");
@@ -92,12 +91,12 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
       "Look for what changes weights on " + (drift->which() ? who : std::string("one of them")) + " alone ";
   finding.fix.push_back(
       drift->agreed ? look + "between " + drift->agreed->at + " and " + drift->odd->at +
-                          ": an average of weights that is swapped in and not back, a checkpoint that one rank loads, "
-                          "an update that one rank skips or makes twice, a module outside of DDP."
+                          ": averaged weights that are swapped in and not swapped back, a checkpoint that one rank "
+                          "loads, an update that one rank skips or makes twice, a module outside of DDP."
                     : "Compare what " + who +
-                          " starts from with the others: the checkpoint that it loads, a file of weights that its host "
+                          " starts from with the others: the checkpoint that it loads, a weights file that its host "
                           "does not have, the seed, the settings of its optimizer. Where only gradients are averaged, "
-                          "models that start apart stay apart: broadcast the parameters once before training.");
+                          "models that start different stay different: broadcast the parameters once before training.");
   finding.fix.push_back(!drift->agreed ? "Discard what was trained: gradients of different models were averaged."
                         : drift->which()
                             ? "Discard what was trained since then, and continue from a checkpoint of a rank that "

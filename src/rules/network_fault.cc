@@ -177,7 +177,7 @@ std::vector<std::string> OwnPortSteps(const Case& facts, const Event& port) {
   return {"On " + (host.empty() ? "that host" : host) + ": ibstat" + (device.empty() ? "" : " " + device) +
               ", rdma link, mlxlink" + (device.empty() ? "" : " -d " + device) +
               ", and dmesg -T for the time at which the link went down.",
-          "Check the cable, the transceiver and the switch port; a flapping port takes the whole job down.",
+          "Check the cable, the transceiver and the switch port; a flapping port ends the whole job.",
           "Drain the node until the port is stable, and restart the job without it."};
 }
 

@@ -79,7 +79,7 @@ Finding PrologFinding(const NodeList& list) {
   for (const Event* row : list.prolog)
     if (finding.evidence.size() < 3) finding.evidence.push_back(CiteEvent(*row, "what Slurm says"));
   finding.fix = {"Submit again without it: --exclude=" + first + ".",
-                 "Tell the administrators: the log of slurmd on " + first +
+                 "Ask the administrators: the log of slurmd on " + first +
                      " has the prolog's output and exit code; scontrol show node " + first +
                      " and sinfo -R show the reason for which it is drained."};
   Subject subject;

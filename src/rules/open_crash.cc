@@ -136,7 +136,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   else if (const auto quiet = told ? FindQuietRank(facts, *told) : std::nullopt)
     diagnosis.headline += "; " + QuietRankWords(*quiet);
   else if (!told_why)
-    diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; more is in " + how_it_ended.log_file
+    diagnosis.headline += told && !how_it_ended.log_file.empty() ? "; more details are in " + how_it_ended.log_file
                           : QuotesError(told)                    ? "; the reason is not in these files"
                           : ended_first && ended_first->As<ProcessEnd>().named_first
                               ? "; the launcher names it as the first to fail, and the reason is not in these files"

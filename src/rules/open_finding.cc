@@ -85,7 +85,7 @@ void CiteBesideTimeouts(const Incident& incident, const TimeoutCensus& census, F
                                         std::to_string(census.proof_of_completed->As<WorkCounters>().last_completed)));
   for (const Event& event : incident.events)
     if (const uint32_t line = event.As<WatchdogTimeout>().bar_line; line > 0 && !census.bar.empty()) {
-      finding.evidence.push_back({SourceRef{event.source.file, line, 0}, "", "the progress bar still runs"});
+      finding.evidence.push_back({SourceRef{event.source.file, line, 0}, "", "the progress bar is still advancing"});
       return;
     }
 }
@@ -177,8 +177,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
                     "lines say, and what did it do after them?");
   if (census && census.calls.size() == 1 && census.calls.front().ranks.size() == 1 && timeout.peer.known())
     steps.push_back("Look at rank " + std::to_string(timeout.peer.value) +
-                    " of that group first (the number counts in the group): does it report an earlier error, a wait "
-                    "of its own, or nothing?");
+                    " of that group first (this is its number within the group): does it report an earlier error, a "
+                    "wait of its own, or nothing?");
   if (census && HasSeveralGroups(census) && IsAllPointToPoint(census))
     steps.push_back(
         "These ranks wait for peers, each in a process group of its own, as the stages of a pipeline do: look at the "

@@ -49,7 +49,7 @@ PeerUse UseByPeers(const CallStream& peer, const Call& call) {
 // One call more of those that all issue is no call to remove: the odd one got there once too often.
 void AdviseOnExtra(const Case& facts, const Call& call, PeerUse use, Finding& finding) {
   constexpr std::string_view kSameBatches =
-      "If its data is longer: give all ranks the same number of batches (drop_last=True, DistributedSampler), or use "
+      "If it has more batches: give all ranks the same number of batches (drop_last=True, DistributedSampler), or use "
       "torch's Join context manager for uneven inputs.";
   const std::string site = CallSiteWords(facts.incident, call), who = RankWords(finding.ranks);
   const bool one = finding.ranks.size() == 1;

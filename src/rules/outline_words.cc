@@ -242,7 +242,7 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
   if (diagnosis.findings[0].severity == Severity::note && finished && !trouble_told)
     return "no fault found, and " + open + ". " + Capitalised(diagnosis.findings[0].headline);
   if (diagnosis.findings[0].severity == Severity::note) return diagnosis.findings[0].headline + rest;
-  return "nothing failed in this evidence. " + diagnosis.findings[0].headline + rest;
+  return "this evidence shows no failure. " + diagnosis.findings[0].headline + rest;
 }
 
 }  // namespace tacet

@@ -186,7 +186,7 @@ std::string OutputWords(const OutputFront& front) {
       return "the last line of " + who + " is " + QuotedLine(*front.own) + ", and " + others + " have printed " +
              QuotedLine(*front.other) + " since";
     case OutputFront::Kind::apart:
-      return "the last line of " + who + " is " + QuotedLine(*front.own) + ", that of " + others + " " +
+      return "the last line of " + who + " is " + QuotedLine(*front.own) + ", and that of " + others + " is " +
              QuotedLine(*front.other);
     case OutputFront::Kind::leads:
       return who + " has printed " + QuotedLine(*front.own) + ", and none of the others has";
@@ -252,8 +252,8 @@ std::optional<Finding> PassedByOutput(const Case& facts) {
     finding.evidence.push_back({(*std::prev(at))->source, (*std::prev(at))->text, "what it had printed before that"});
   finding.fix = {"Look at how " + who + " gets past the call" + (place.empty() ? "" : " in " + place) +
                      ": an exception that is caught and logged, a branch that depends on its data, an early return?",
-                 "Let all ranks reach the collective whatever happened: catch the exception before it, and exchange "
-                 "whether it happened."};
+                 "Let all ranks reach the collective in any case: catch the exception before it, and exchange whether "
+                 "one occurred."};
   return finding;
 }
 

@@ -10,7 +10,7 @@ namespace tacet {
 std::string WayWords(const OwnWay& way) {
   switch (way.kind) {
     case OwnWay::Kind::went_on:
-      return "its process was at work on the host: it printed " + QuotedLine(*way.own) +
+      return "its process was still working on the host: it printed " + QuotedLine(*way.own) +
              " and continued after the others had given up and ended";
     case OwnWay::Kind::in_barrier: return "its process was alive and in a barrier, as its last line shows";
     case OwnWay::Kind::at_work:
@@ -18,7 +18,7 @@ std::string WayWords(const OwnWay& way) {
              " lines that no other rank prints, the last one " + QuotedLine(*way.own);
     case OwnWay::Kind::between:
       return "its process was alive: its last line is " + QuotedLine(*way.own) + ", and " + QuotedLine(*way.next) +
-             " or the like, which followed each time before, is missing";
+             " or a similar line, which followed each time before, is missing";
     case OwnWay::Kind::communicates:
       return "its process was alive and most likely waits in another operation: its last line is " +
              QuotedLine(*way.own) + ", which no other rank has printed";

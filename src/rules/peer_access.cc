@@ -72,9 +72,8 @@ std::optional<Finding> FindSlowPeerAccess(const Incident& incident) {
             "Direct access between the GPUs (P2P) is slower than the path through host memory: " + Rate(one) +
             " against " + Rate(other) + " (median of " + std::to_string(pairs.direct.size()) + " pairs)";
         finding.explanation =
-            "Direct access saves a copy and should be the faster way. Where it is not, the PCIe path between the GPUs "
-            "sends it through the root complex or between two sockets: access control (ACS), an IOMMU, or no common "
-            "switch.";
+            "Direct access saves a copy and should be faster. Where it is not, the PCIe path between the GPUs leads "
+            "through the root complex or between two sockets: access control (ACS), an IOMMU, or no common switch.";
         finding.evidence.push_back({direct.source, "", "with direct access"});
         finding.evidence.push_back({by_host.source, "", "without it"});
         finding.fix = {

@@ -108,8 +108,8 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
   };
   if (any([](const PortState& port) { return port.health == PortHealth::initializing; }))
     steps.push_back(
-        "Initializing: the link is up, and no subnet manager has set the port up. Look at the subnet manager (sminfo, "
-        "opensm, or the one of the switches).");
+        "Initializing: the link is up, but no subnet manager has configured the port. Look at the subnet manager "
+        "(sminfo, opensm, or the one of the switches).");
   const auto down = std::find_if(bad.begin(), bad.end(),
                                  [](const Event* event) { return event->As<PortState>().health == PortHealth::down; });
   if (down != bad.end()) {
@@ -117,8 +117,9 @@ std::vector<std::string> PortSteps(const std::vector<const Event*>& bad, const H
     const bool typed = !name.empty() && name.find_first_of(" ,") == std::string::npos;
     steps.push_back("Down: check the cable, the transceiver and the switch port (mlxlink -d " +
                     (typed ? name : std::string("DEVICE")) + " -m, iblinkinfo)." +
-                    ((*down)->As<PortState>().polling ? " Its physical state is Polling: it finds no partner."
-                                                      : " A port whose physical state is Polling finds no partner."));
+                    ((*down)->As<PortState>().polling
+                         ? " Its physical state is Polling: it detects no link partner."
+                         : " A port whose physical state is Polling detects no link partner."));
   }
   if (any([](const PortState& port) { return port.health == PortHealth::disabled; }))
     steps.push_back(

@@ -29,7 +29,7 @@ bool SpeakOfRasLead(const Case& facts, Diagnosis& diagnosis) {
           lead.operation + " is the reason. Look at what " + leaders + (lead.leaders.size() == 1 ? " does" : " do") +
           " differently from the others as well."};
   diagnosis.open.push_back(
-      {"Does the job make progress?", "a second RAS report a few seconds later (ncclras -f json)"});
+      {"Is the job making progress?", "a second RAS report a few seconds later (ncclras -f json)"});
   diagnosis.headline = finding.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;

@@ -83,7 +83,7 @@ std::string_view RdmaProof(const Event& event) {
     case RdmaFault::no_device: return "the adapter cannot be opened";
     case RdmaFault::queues: return "the adapter refuses a queue";
     case RdmaFault::doorbell: return "the adapter's doorbell cannot be mapped";
-    default: return "the adapter cannot use the memory it is given";
+    default: return "the adapter cannot use the memory that it was given";
   }
 }
 
@@ -111,7 +111,7 @@ std::vector<std::string> RdmaAdvice(RdmaFault fault, const Event& lead) {
           "On that host: lsmod | grep peermem; modprobe nvidia_peermem (or use DMA-BUF: open driver, Linux 5.12 or "
           "newer).",
           library == Library::nvshmem
-              ? "See which adapters are skipped in this way: one that is left must be in the job's network "
+              ? "Check which adapters are skipped in this way: at least one of the others must be in the job's network "
                 "(NVSHMEM_HCA_LIST)."
               : "NCCL_NET_GDR_LEVEL=LOC works around it, and shows that this is the cause; it is slower."};
     case RdmaFault::protection:
@@ -209,7 +209,7 @@ static RuleAnswer JudgeRdmaBroken(const Case& facts) {
   finding.fix = RdmaAdvice(fault, *lead);
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.emplace_back(
-        "Check inside the job itself, not in a login shell: the scheduler passes on limits of its own.");
+        "Check inside the job itself, not in a login shell: the scheduler applies its own limits.");
   if (fault == RdmaFault::locked_memory && !limit)
     finding.fix.push_back(
         "If ulimit -l is unlimited inside the job: dmesg -T | grep -iE 'mlx5|peermem|iommu|dmar' on that host, and "

@@ -84,7 +84,7 @@ std::string_view QueueMeaning(PendingWhy why) {
     case PendingWhy::dependency: return "it depends on another job";
     case PendingWhy::limit: return "a limit of the user, the account or the partition is reached";
     case PendingWhy::held: return "it is held";
-    case PendingWhy::begin_time: return "it is to start later";
+    case PendingWhy::begin_time: return "it is scheduled to start later";
     case PendingWhy::nodes_down: return "nodes that it needs are down, drained or reserved";
     case PendingWhy::no_match: return "no node has what it asks for";
     default: return "";
@@ -130,8 +130,8 @@ std::vector<std::string> PodSteps(const Pending& pending) {
   switch (pending.why) {
     case PendingWhy::no_resources:
       return {
-          "Look at what is free: kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'; end or shrink what holds "
-          "it.",
+          "Look at what is free: kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'; end or shrink whatever "
+          "holds the GPUs.",
           "Check that the nodes offer the resource at all: kubectl get nodes -o json | grep nvidia.com/gpu; the device "
           "plugin must run on them.",
           "Start all pods of a job together or not at all (gang scheduling: Kueue, Volcano), or the pods that did "

@@ -92,7 +92,7 @@ std::optional<Finding> FindingByStacks(const Case& facts) {
   finding.evidence.push_back(CiteStack(facts.incident, *usual.thread, "where " + RankWords(others) + " are"));
   finding.fix = {"Look at " + odd->where + " on " + who +
                      ": what does it wait for (data, a server, a lock, a thread or a process of its own)?",
-                 "Take the stacks twice, a few seconds apart: who is at the same place both times is stuck.",
+                 "Take the stacks twice, a few seconds apart: a process that is at the same place both times is stuck.",
                  "Set a timeout on every external wait (queues, HTTP, locks); DataLoader(timeout=...) turns a wait for "
                  "data into an error."};
   return finding;

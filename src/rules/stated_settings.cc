@@ -103,8 +103,7 @@ std::optional<Finding> ValueFinding(const Case& facts) {
       "All ranks printed the same value in every round before. Code that chooses a root, a size or a branch by a value "
       "that is not the same on all ranks makes them wait for each other.";
   finding.fix = {"Look at how " + RankWords({stated.rank}) +
-                     " comes to this value: is it computed from what all ranks "
-                     "share, or from data of its own?",
+                     " obtains this value: is it computed from what all ranks share, or from data of its own?",
                  "Let one rank decide and broadcast the decision before anything depends on it."};
   return finding;
 }

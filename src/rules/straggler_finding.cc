@@ -68,7 +68,7 @@ std::string LateWords(const Straggler& straggler) {
                              : " in each step";
   if (straggler.stage >= 0)
     return " costs " + DurationWords(straggler.late_ns) + often +
-           ", by a replay of the timeline with typical times there";
+           ", according to a replay of the timeline with typical times there";
   if (straggler.among_stages)
     return " spends " + DurationWords(straggler.late_ns) + " longer" + often +
            " outside sends, receives and collectives than any other stage";
@@ -107,7 +107,7 @@ std::string CostWords(const Straggler& straggler) {
     out += z;
   }
   if (hidden) return out + ": without it the others would wait for something else";
-  if (IsOpen(straggler)) return out + "; such stalls are too few here to say what they cost in the long run";
+  if (IsOpen(straggler)) return out + "; there are too few such stalls here to say what they cost in the long run";
   const double gain = straggler.cost / (1 - straggler.cost);
   if (gain < 1) return out + "; without it throughput would be " + Percent(gain) + " higher";
   char times[32];

@@ -168,7 +168,7 @@ static void CiteLastLine(const Case& facts, Finding& finding) {
   for (const LogOutline& outline : facts.incident.outlines)
     for (const LineOfRank& line : outline.last_of_ranks)
       if (line.rank == finding.ranks.front().value) last = &line;
-  if (last) finding.evidence.push_back({last->source, last->text, "the last line that it printed of its own"});
+  if (last) finding.evidence.push_back({last->source, last->text, "the last line that the program itself printed"});
 }
 
 // It came out of what held it up when the others had given up already, and its frames show where that was.

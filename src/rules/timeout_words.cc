@@ -166,7 +166,7 @@ std::string TimeoutWords(const Incident& incident, const TimeoutCensus& census) 
            (one ? " still runs ('" : " still run ('") + census.bar + "'): the others wait for " + (one ? "it" : "them");
   }
   if (!census.bar.empty())
-    return words + "; a progress bar in the same output still runs ('" + census.bar + "'): " +
+    return words + "; a progress bar in the same output is still advancing ('" + census.bar + "'): " +
            (unheard.size() == 1 ? "most likely it is " + RankWords(unheard) + "'s, which has no other line here"
                                 : "the rank that draws it, most likely rank 0, is waited for");
   if (!unheard.empty() && unheard.size() <= kMostUnheard && unheard.size() < common.ranks.size() &&

@@ -118,7 +118,7 @@ const BenchmarkRun* StoppedBenchmark(const Incident& incident) {
 std::string StoppedBenchmarkWords(const Incident& incident) {
   const BenchmarkRun* run = StoppedBenchmark(incident);
   if (!run) return "";
-  if (run->lines.empty()) return "the benchmark's table has no line, so its first operation did not end";
+  if (run->lines.empty()) return "the benchmark's table has no line, so its first operation did not complete";
   return "the benchmark's table ends after " + tacet::SizeWords(run->lines.back().bytes);
 }
 

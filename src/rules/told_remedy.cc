@@ -42,7 +42,7 @@ constexpr RemedyCause kCauses[] = {
      "the adapter's direct access to GPU memory (GPUDirect RDMA) does not work",
      Confidence::likely,
      {"On each host: lsmod | grep peermem; lspci -vvv | grep ACSCtl; boot with iommu=pt.",
-      "The driver, nvidia_peermem and the OFED must fit each other: ofed_info -s, nvidia-smi, uname -r on all hosts.",
+      "The driver, nvidia_peermem and the OFED must match each other: ofed_info -s, nvidia-smi, uname -r on all hosts.",
       "Keep the setting until then: data goes through host memory, which is slower."}},
     {RemedyOf::shared_memory,
      "shared-memory-full",

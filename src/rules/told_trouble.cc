@@ -79,7 +79,7 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
   finding.status = slow ? Status::slow : Status::undetermined;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::possible;
-  finding.explanation = "The lines show no fault; that something is wrong is said in the text around them.";
+  finding.explanation = "The lines show no fault; only the text around them says that something is wrong.";
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
   const ToldPlace& pauses = slow ? slow->As<ToldPlace>() : kEmptyDetail<ToldPlace>;
   finding.fix = pauses.every > 0 ? StepsOfPauses(pauses) : slow ? StepsOfSlowness(facts.incident) : StepsOfAStop();

@@ -41,8 +41,8 @@ void JudgeRunawayLoss(const Case& facts, RuleAnswer& answer) {
   finding.status = Status::corrupt;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::likely;
-  finding.headline = "training diverges: " + series.name + " was " + Number(value.least) + " at its lowest, is " +
-                     Number(value.last) + " in the last line, and has not fallen since" +
+  finding.headline = "training diverges: " + series.name + " rose from " + Number(value.least) + " at its lowest to " +
+                     Number(value.last) + " in the last line, and has not fallen back" +
                      (found->ranks > 1 ? " (" + std::to_string(found->ranks) + " ranks)" : "");
   finding.evidence.push_back({value.far_source, "", "from here on it is at least ten times its lowest value"});
   finding.evidence.push_back({series.last, "", "the last line that shows it"});

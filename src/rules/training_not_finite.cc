@@ -217,7 +217,7 @@ void JudgeTold(const Case& facts, RuleAnswer& answer) {
         finding.status = Status::corrupt;
         finding.severity = Severity::warning;
         finding.confidence = Confidence::likely;
-        finding.headline += "; the text around the log says that it stays so";
+        finding.headline += "; the text around the log says that this persists";
       }
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
   answer.open.push_back({"Since which step, and on which rank first?",

@@ -42,7 +42,7 @@ std::string PaceRange(const TrainingRecord& record) {
     std::snprintf(text, sizeof text, "%.4g", high);
   else
     std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
-  if (record.unit == "report") return "A progress line takes " + std::string(text) + " s.";
+  if (record.unit == "report") return "A progress line appears every " + std::string(text) + " s.";
   if (!steps)
     return "The rate is " + std::string(text) + " " + record.unit + "s per second" +
            (record.per_gpu ? " on each GPU." : ".");
@@ -157,8 +157,8 @@ static std::string LostAtTheEndWords(const TrainingValue& value, bool is_loss) {
                       (value.run == 1 ? " in the last line that shows it"
                                       : " in the last " + std::to_string(value.run) + " lines that show it") +
                       (value.run_step >= 0 ? " (step " + std::to_string(value.run_step) + ")" : "");
-  if (is_loss) return words + "; training is lost if it stays so.";
-  return words + ": with float16 one such step is skipped, but training is lost if it stays so.";
+  if (is_loss) return words + "; training is lost if it persists.";
+  return words + ": with float16 one such step is skipped, but training is lost if it persists.";
 }
 
 std::string TrainingFigures(const Incident& incident) {
@@ -214,7 +214,7 @@ std::string TrainingWords(const Case& facts) {
   for (const EarlierRun& run : facts.incident.earlier_runs)
     if (run.restarts == 0 && run.source.file == last->source.file)
       before = "steps up to " + std::to_string(run.last_step) + " ended with '" + MessageWords(run.end, kMostOfEnd) +
-               "' (line " + std::to_string(run.source.line) + "); step numbers then start again. ";
+               "' (line " + std::to_string(run.source.line) + "); then the step numbers start again. ";
   const std::string restarts = RestartWords(facts.incident);
   const std::vector<std::string> passed = PassedTroubles(facts.incident);
   const auto& survived = facts.incident.survived;

@@ -40,7 +40,7 @@ bool QuoteAdvice(const Case& facts, Diagnosis& diagnosis) {
         finding.evidence.size() < kMostOfAdvice)
       finding.evidence.push_back(CiteEvent(event, "RCCL's advice"));
   if (finding.evidence.empty()) return false;
-  finding.fix = {"Set them at the next opportunity, as the cited messages say."};
+  finding.fix = {"Set them when convenient, as the cited messages say."};
   diagnosis.headline = finding.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
   return true;
@@ -74,7 +74,7 @@ bool QuoteUnknownWarning(const Case& facts, Diagnosis& diagnosis) {
   finding.evidence.push_back(CiteEvent(*warning, "a warning that Tacet does not know"));
   finding.fix = {"Look at what follows in the log: NCCL's error names the call that failed ('-> 2', '-> 3').",
                  HasNcclInfo(facts.incident)
-                     ? "Keep the output of every rank from the start to the end."
+                     ? "Keep the complete output of every rank."
                      : "Run again with NCCL_DEBUG=INFO and keep the output of every rank from the start."};
   diagnosis.headline = finding.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));

@@ -171,7 +171,7 @@ void JudgeWatchdogDifference(const Case& facts, CallAspect aspect, std::string_v
                        words(*difference.usual);
     if (by_output) CiteOutputFront(facts, finding);
     const std::string seen = SideStackWords(facts, odd, usual);
-    finding.fix = {"Find the branch that makes ranks call different things" +
+    finding.fix = {"Find the branch that makes ranks issue different calls" +
                        (seen.empty() ? ": take the stack of one rank of each side (py-spy dump --pid PID), or flight "
                                        "records with stacks."
                                      : ". Compare the stacks: " + seen + "."),

@@ -84,7 +84,7 @@ const Said kSaid[] = {
      {"both hosts announce this same address", "NCCL_SOCKET_IFNAME=eno1", "not read: 0"},
      {"guilty"}},
     {"tests/wild/watchdog/tokenizer_runs_while_others_time_out.txt",
-     {"the progress bar still runs :6", "to well over 43 min", "not read: 0"},
+     {"the progress bar is still advancing :6", "to well over 43 min", "not read: 0"},
      {"Nothing here points"}},
     {"tests/wild/healthy/xla_thread_is_unstuck.txt", {"about 16 s", "the thread continued :2"}, {"threads waited"}},
     {"tests/wild/quoted/then_nothing_after_setup.txt",
