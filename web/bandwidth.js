@@ -6,14 +6,14 @@
 function bandwidthVerdict(content) {
   const slow = content.findings.length > 0, measured = content.sweeps.length + content.streams.length + content.matrices.length > 0;
   const judged = content.sweeps.length > 0 ? content.sweeps.some((sweep) => sweep.model) : content.matrices.length > 0;
-  const headline = slow ? content.findings[0].headline : !measured ? "No benchmark was found" : judged ? "Nothing is slower than expected, as far as these files show" : "Nothing here says how fast this should be";
+  const headline = slow ? content.findings[0].headline : !measured ? "No benchmark was found" : judged ? "Nothing is slower than expected, as far as these files show" : "These files do not show how fast this should be";
   const wrong = content.findings.some((finding) => finding.cause === "wrong-results");
   const tools = [...new Set([...content.sweeps, ...content.streams, ...content.matrices].map((one) => one.tool))].filter(Boolean);
   const peak = content.sweeps.flatMap((sweep) => sweep.points.map((point) => ({rate: rateOf(point), bytes: point.bytes}))).reduce((best, one) => (one.rate > best.rate ? one : best), {rate: 0, bytes: 0});
   const node = h("section.verdict" + (slow ? ".bound" : judged ? ".good" : ".calm"),
     h("p.line", h("span.status", wrong ? "wrong results" : slow ? "slow" : !measured ? "nothing found" : judged ? "as expected" : "not judged")), h("h1", unbroken(capitalise(headline))),
     h("dl.facts", fact("Measured with", tools.join(", ")), content.sweeps.length > 0 ? fact("Sweeps", String(content.sweeps.length)) : null,
-      content.matrices.length > 0 ? fact("Matrices of pairs", String(content.matrices.length)) : null, content.streams.length > 0 ? fact("Streams", String(content.streams.length)) : null,
+      content.matrices.length > 0 ? fact("Pair matrices", String(content.matrices.length)) : null, content.streams.length > 0 ? fact("Streams", String(content.streams.length)) : null,
       peak.rate > 0 ? fact("Highest bandwidth", describeGbs(peak.rate) + " at " + describeSize(peak.bytes)) : null));
   node.id = "verdict";
   return node;
@@ -66,7 +66,7 @@ function outlierWords(one) {
 /** @param {BandwidthPageSweep} sweep */
 function sweepPanel(sweep) {
   const peak = sweep.points.find((point) => rateOf(point) > 0 && sweep.points.every((other) => rateOf(other) <= rateOf(point)));
-  return h("div.panel", h("h3", sweep.title + (sweep.way_assumed ? " (by the file's name)" : "")),
+  return h("div.panel", h("h3", sweep.title + (sweep.way_assumed ? " (according to the file's name)" : "")),
     h("dl.facts", fact("Tool", sweep.tool + (sweep.library ? ", NCCL " + sweep.library : "")), fact("Runs", String(sweep.runs)), fact("File", h("code", sweep.file ?? "")),
       peak ? fact("Highest " + (figure(peak.bus_gbs) > 0 ? "bus" : "algorithm") + " bandwidth", describeGbs(rateOf(peak)) + " at " + describeSize(peak.bytes)) : null),
     sweep.is_normal ? h("p", h("b", "Is this normal? "), sweep.is_normal) : null,

@@ -78,7 +78,7 @@ function copyText(text) {
   box.select();
   const done = document.execCommand("copy");
   box.remove();
-  return done ? Promise.resolve() : Promise.reject(new Error("the browser does not let the page copy"));
+  return done ? Promise.resolve() : Promise.reject(new Error("the browser does not allow the page to copy"));
 }
 
 /** @param {string} text */

@@ -90,7 +90,7 @@ function expertsPanel(experts) {
   return h("div.panel", h("h3", "All-to-all on " + clean(experts.group)),
     h("p", Number(figure(experts.calls).toPrecision(3)) + " calls and " + describeTime(experts.transfer_ns) + " of transfer per step (" + percent(experts.transfer_share) + "). ",
       experts.sized ? ["The busiest rank receives " + fixed(experts.imbalance, 2) + " times the mean in a call, " + fixed(experts.lasting_imbalance, 2) + " times over all; perfectly even calls would save ",
-        h("b", percent(experts.balance_gain)), " of the step."] : "The trace has no sizes: whether the calls are even is not known."),
+        h("b", percent(experts.balance_gain)), " of the step."] : "The trace has no sizes: it is unknown whether the calls are even."),
     most > 0 ? barLines(busiest.map((one) => ["rank " + one.rank, [one.received_bytes], most, one.received_bytes < 0 ? "?" : describeSize(one.received_bytes) + " received"]), ["p1"]) : null,
     most > 0 && busiest.length < experts.members.length ? h("p.faint", "The " + busiest.length + " that receive most of " + experts.members.length + ".") : null);
 }

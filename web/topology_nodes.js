@@ -117,7 +117,7 @@ function nodesSection(topology, guiltyRanks) {
     const speeds = [...new Set(nics.map((nic) => nic.speed_gbs).filter(Boolean))];
     const facts = [gpus.length > 0 ? count(gpus.length, "GPU") : "", first.nvswitch ? "NVSwitch" : first.nvlink ? "NVLink" : "",
       nics.length > 0 ? count(nics.length, "NIC") + (speeds.length === 1 ? " of " + plainNumber(speeds[0]) + " GB/s" : "") : "", first.net || ""].filter(Boolean);
-    const title = h("h3", nodeNames(nodes), nodes.length > 1 ? h("span.faint", " " + nodes.length.toLocaleString("en") + " nodes alike") : null);
+    const title = h("h3", nodeNames(nodes), nodes.length > 1 ? h("span.faint", " " + nodes.length.toLocaleString("en") + " identical nodes") : null);
     const panel = h(first.guilty ? "div.panel.guilty" : "div.panel", title, h("p.faint", facts.join(", ")),
       gpus.length > 0 ? nodePicture({...first, alike: nodes.length}, guiltyRanks) : null);
     return panel;

@@ -81,7 +81,7 @@ function ringPicture(ring, topology, nodeOf, rankPlace, guiltyRanks, unfolded, u
     arcs.push(svg("path", {d: sweep, class: run.many ? "arc folded" : node && node.guilty ? "arc guilty" : "arc"}));
     if (runs.length <= 40) {
       const [lx, ly] = polar(middle, radius + 42), anchor = Math.abs(lx) < 40 ? "middle" : lx > 0 ? "start" : "end";
-      const text = run.many ? run.many.length.toLocaleString("en") + " nodes alike" : node ? node.name : "unknown";
+      const text = run.many ? run.many.length.toLocaleString("en") + " identical nodes" : node ? node.name : "unknown";
       labels.push(svg("text", {x: lx.toFixed(1), y: (ly + 4).toFixed(1), "text-anchor": anchor, class: run.many ? "label folded" : "label"}, text));
     }
     if (run.many) {

@@ -64,7 +64,7 @@ Result<int> ConnectTo(const HttpAddress& address, int cancel, int64_t limit_ms) 
   ::freeaddrinfo(found);
   if (cancelled) return CancelledError();
   if (socket < 0)
-    return Error{"cannot connect: nothing listens at " + Show(address) + ", or a firewall is between",
+    return Error{"cannot connect: nothing listens at " + Show(address) + ", or a firewall is in the way",
                  "an agent listens on loopback only, unless started with --listen 0.0.0.0:PORT"};
   const int yes = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

@@ -165,7 +165,7 @@ class JobRun {
     const std::string costs = WrapSettings(RedactSecrets(DescribeSettings(settings_, false)).text);
     std::fprintf(stderr, "tacet: run folder %s\ntacet: %zu variables set (level %s); your own settings are kept%s\n%s",
                  places_.folder.c_str(), set, std::string(Name(options_.level)).c_str(),
-                 costs.empty() ? "" : ". These cost something:", costs.c_str());
+                 costs.empty() ? "" : ". These have a cost:", costs.c_str());
   }
 
   // What of the user's environment is wrong is worth knowing before the job runs for hours.

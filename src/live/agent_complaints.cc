@@ -59,7 +59,7 @@ std::vector<std::string> FindComplaints(const AgentState& state, const BoxListin
                          ", who can remove the boxes of all others; let root create it with mode 1777");
   for (const auto& [uid, count] : listing.left_out_of)
     complaints.push_back(std::to_string(count) + " of the oldest boxes of uid " + std::to_string(uid) +
-                         " are not watched, there are too many: remove those no longer needed");
+                         " are not watched, because there are too many: remove those no longer needed");
   return complaints;
 }
 

@@ -51,8 +51,8 @@ std::string MisfitWords(const ModelCheck& check) {
 
 std::string LogWords(const Sweep& sweep, const ModelCheck& check) {
   if (check.other_release.empty()) return "";
-  return " The log is of " + CleanLine(check.other_release) + ", the benchmark of " + CleanLine(sweep.library) +
-         ": it is the log of a different run.";
+  return " The log is from " + CleanLine(check.other_release) + ", the benchmark from " + CleanLine(sweep.library) +
+         ": they are different runs.";
 }
 
 }  // namespace
@@ -75,12 +75,12 @@ static std::string OtherLogWords(const BandwidthView& view, const Sweep& sweep) 
   if (view.models)
     for (const NcclGroupModel& model : *view.models)
       if (model.communicator.ranks == sweep.ranks && sweep.Nodes() > 0 && model.communicator.nodes != sweep.Nodes())
-        return "the NCCL log here is of " + Count(ranks, "rank") + " on " +
+        return "the NCCL log here is from a run of " + Count(ranks, "rank") + " on " +
                Count(static_cast<uint64_t>(model.communicator.nodes), "node") + ", the benchmark ran on " +
                Count(static_cast<uint64_t>(sweep.Nodes()), "node") + "." + run_it;
   if (view.ranks_without_search.contains(sweep.ranks))
     return "the NCCL log does not show how NCCL chose rings and trees." + run_it;
-  return "no NCCL log here is of a communicator of " + Count(ranks, "rank") + "." + run_it;
+  return "none of the NCCL logs here describes a communicator of " + Count(ranks, "rank") + "." + run_it;
 }
 
 bool LacksLog(const BandwidthView& view, size_t sweep_index) {
@@ -95,7 +95,7 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
   if (HasWrongResults(sweep)) return "No: the results are wrong.";
   if (sweep.tool != "nccl-tests") return "";
   if (NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2)
-    return "Unknown: NCCL has no model for this operation" + std::string(sweep.ranks < 2 ? " of one rank" : "") + ".";
+    return "Unknown: NCCL has no model of this operation" + std::string(sweep.ranks < 2 ? " with one rank" : "") + ".";
   const ModelCheck* check = view.CheckOf(sweep_index);
   if (const std::string guess = !check && !view.has_logs && view.sweeps.size() == 1 ? GuessWords(sweep) : "";
       !guess.empty())
@@ -129,7 +129,7 @@ void AddWaterfall(const ModelCheck& check, TextPage& page) {
   page.Paragraph("  ", "Where the bandwidth goes at " + MessageSizeWords(fall.bytes) + " (" +
                            std::string(Name(fall.algorithm)) + " " + std::string(Name(fall.protocol)) + "): from " +
                            CleanLine(fall.top) + ", to " + SpeedWords(fall.measured_gbs) +
-                           " measured, GB/s of bus bandwidth:");
+                           " measured, in GB/s of bus bandwidth:");
   std::vector<TextRow> rows = {{{"step"}, {"lost"}, {"left"}, {"", Ink::plain, true}, {"taken by"}}};
   double sum = 0;
   for (const WaterfallLoss& loss : fall.losses) {

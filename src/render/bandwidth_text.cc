@@ -113,7 +113,7 @@ std::string TimeWithError(double us, double error_us) {
 void AddFit(const Sweep& sweep, TextPage& page) {
   if (sweep.fit.segments.empty()) return;
   if (!sweep.FitTells()) {
-    page.Paragraph("  ", "Fit: no latency and bandwidth describe these sizes (mean error " +
+    page.Paragraph("  ", "Fit: no combination of latency and bandwidth describes these sizes (mean error " +
                              PercentWords(sweep.fit.mean_error) + ").");
     return;
   }
@@ -150,7 +150,7 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
   for (const SweepOutlier& one : sweep.outliers) {
     if (shown++ == 6) {
       page.Paragraph("  ", Count(sweep.outliers.size() - 6, "more size") +
-                               (sweep.outliers.size() == 7 ? " is out of line." : " are out of line."));
+                               (sweep.outliers.size() == 7 ? " is an outlier." : " are outliers."));
       break;
     }
     std::string text = MessageSizeWords(one.bytes) + " took up to " + FixedWords(one.factor, 1) +
@@ -178,7 +178,7 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
 
 void AddSweep(const BandwidthAnswer& answer, size_t index, const BandwidthTextOptions& options, TextPage& page) {
   const Sweep& sweep = answer.view.sweeps[index];
-  page.Heading(CleanLine(SweepWords(sweep)) + (sweep.way_assumed ? " (by the file's name)" : ""));
+  page.Heading(CleanLine(SweepWords(sweep)) + (sweep.way_assumed ? " (according to the file's name)" : ""));
   const SweepPoint* peak = sweep.Peak();
   std::string about = CleanLine(sweep.tool) + (sweep.library.empty() ? "" : ", NCCL " + CleanLine(sweep.library)) +
                       ", " + Count(sweep.runs.size(), "run");
@@ -254,7 +254,7 @@ std::string MatrixWords(const BandwidthView& view) {
           " no cell is far slower than the comparable ones.";
   if (open > 0)
     out += (out.empty() ? "" : " ") + std::to_string(open) + (open == 1 ? " matrix" : " matrices") +
-           " cannot be judged: nothing here says how fast " + (open == 1 ? "it" : "they") + " should be.";
+           " cannot be judged: these files do not show how fast " + (open == 1 ? "it" : "they") + " should be.";
   return out;
 }
 
@@ -280,26 +280,28 @@ std::string NoFaultWords(const BandwidthView& view) {
   if (view.sweeps.empty() && !view.matrices.empty())
     out = MatrixWords(view);
   else if (view.sweeps.empty())
-    out = Count(view.streams.size(), "test") + " cannot be judged: nothing here says how fast " +
+    out = Count(view.streams.size(), "test") + " cannot be judged: these files do not show how fast " +
           (view.streams.size() == 1 ? "it" : "they") + " should be.";
   else if (open == 0)
     out = "Nothing is slower than expected, as far as these files show.";
   else if (judged > 0)
-    out =
-        Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " + std::to_string(open) +
-        " cannot be judged" +
-        (unexplained == open ? ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be."
-                             : std::string(" (see \"Is this normal?\")."));
+    out = Count(judged, "operation") + (judged == 1 ? " is" : " are") + " as fast as expected; " +
+          std::to_string(open) + " cannot be judged" +
+          (unexplained == open
+               ? ": these files do not show how fast " + std::string(open == 1 ? "it" : "they") + " should be."
+               : std::string(" (see \"Is this normal?\")."));
   else
-    out = Count(open, "operation") + " cannot be judged" +
-          (lacking == open ? " without NCCL's log of the run."
-           : explained     ? " (see \"Is this normal?\")."
-                           : ": nothing here says how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
+    out =
+        Count(open, "operation") + " cannot be judged" +
+        (lacking == open ? " without NCCL's log of the run."
+         : explained     ? " (see \"Is this normal?\")."
+                     : ": these files do not show how fast " + std::string(open == 1 ? "it" : "they") + " should be.");
   if (open > 0 && !view.matrices.empty()) out += " No outlier in the rest.";
   if (odd_sizes > 0)
-    out += " " + Count(odd_sizes, "size") + (odd_sizes == 1 ? " is" : " are") + " out of line (below).";
+    out += " " + Count(odd_sizes, "size") + (odd_sizes == 1 ? " is an outlier (below)." : " are outliers (below).");
   if (odd_streams > 0)
-    out += " " + Count(odd_streams, "stream") + (odd_streams == 1 ? " is" : " are") + " out of line (below).";
+    out += " " + Count(odd_streams, "stream") + (odd_streams == 1 ? " has" : " have") +
+           " a persistent change of bandwidth (below).";
   return out;
 }
 

@@ -42,9 +42,10 @@ std::string NumberedNames(const std::vector<const TopologyNode*>& nodes) {
   return stem + FoldRanks(numbers, kRoom);
 }
 
-// "gpu000", "gpu000 to gpu255 (256 alike)", "gpu000, gpu002 to gpu007 (7 alike)": a range names no node that differs.
+// "gpu000", "gpu000 to gpu255 (256 identical)", "gpu000, gpu002 to gpu007 (7 identical)": a range names no node that
+// differs.
 std::string NamesOf(const std::vector<const TopologyNode*>& nodes) {
-  const std::string alike = nodes.size() > 2 ? " (" + std::to_string(nodes.size()) + " alike)" : "";
+  const std::string alike = nodes.size() > 2 ? " (" + std::to_string(nodes.size()) + " identical)" : "";
   const bool together = nodes.back() - nodes.front() + 1 == static_cast<std::ptrdiff_t>(nodes.size());
   if (const std::string numbered = together ? "" : NumberedNames(nodes); !numbered.empty()) return numbered + alike;
   constexpr size_t kMostRuns = 4;
@@ -134,7 +135,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
   std::map<int, std::vector<const TopologyNode*>> alike;
   for (const TopologyNode& node : topology.nodes) alike[node.like].push_back(&node);
   std::vector<TextRow> rows = {{{NodeHead(topology)}, {"RANKS"}, {"GPUS"}, {"NICS"}}};
-  for (const auto& [first, nodes] : alike) {
+  for (const auto& [first, nodes] : identical) {
     const TopologyNode& node = *nodes.front();
     std::vector<int> ranks;
     for (const TopologyNode* one : nodes) ranks.insert(ranks.end(), one->ranks.begin(), one->ranks.end());
@@ -147,7 +148,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
   std::map<std::pair<std::string, std::string>, std::set<uint32_t>> hops_of;
   std::vector<std::pair<std::string, std::string>> looks(1);
   std::vector<uint32_t> hops(1, 0);
-  for (const auto& [first, nodes] : alike) {
+  for (const auto& [first, nodes] : identical) {
     uint32_t& own = hops.emplace_back(0);
     for (const TopologyNic& nic : nodes.front()->nics) own += nic.ring_sends;
     looks.emplace_back(GpuWords(*nodes.front(), false), NicWords(*nodes.front()));

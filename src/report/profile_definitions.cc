@@ -61,9 +61,8 @@ std::span<const Definition> ProfileDefinitions() {
        "and for which the others wait at least 3.5 % of the step; or the only rank that stalls more often than ranks "
        "of healthy jobs do, if the others wait as long for that."},
       {"confidence",
-       "How sure it is that a rank is late. What that costs is an estimate of its own, with its 95 % interval: a rank "
-       "can "
-       "certainly be late at a cost that is poorly known, for instance where it stalls in a few steps only."},
+       "How certain it is that a rank is late. What that costs is an estimate of its own, with its 95 % interval: a "
+       "rank can certainly be late at a cost that is poorly known, for instance where it stalls in a few steps only."},
       {"z", "Mean lateness, without the most extreme steps, over its standard error."},
       {"cost",
        "What all ranks would gain per step if the stragglers kept pace with the slowest of the others, as a share of "

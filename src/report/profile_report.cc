@@ -364,7 +364,7 @@ void AddRemarks(const Incident& incident, ProfileReport& profile) {
   for (const ProfileRank& rank : profile.budgets)
     if (rank.memory && rank.memory->pressure) pressed.push_back(rank.rank);
   if (!pressed.empty())
-    profile.remarks.push_back("memory is nearly used up on " + RankWords(pressed) +
+    profile.remarks.push_back("memory is nearly exhausted on " + RankWords(pressed) +
                               ": the allocator frees and reallocates, which stalls the GPU; use smaller microbatches, "
                               "activation checkpointing or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   if (profile.world_size > 0 && !incident.timelines.empty() &&

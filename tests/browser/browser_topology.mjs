@@ -57,7 +57,7 @@ await check("2,048 ranks are folded and stay quick", "topology256", {}, async (p
   assert.ok(statSync(join(folder, "topology256.html")).size < 1e6, "what is alike is written once");
   assert.ok(await page.evaluate(howMany("svg.ring .hop")) < 60, "hops inside a fold are not drawn over each other");
   assert.equal(await page.evaluate(howMany("svg.ring .arc.folded")), 1);
-  assert.ok((await page.evaluate(`document.querySelector("svg.ring .label.folded").textContent`)).includes("252 nodes alike"));
+  assert.ok((await page.evaluate(`document.querySelector("svg.ring .label.folded").textContent`)).includes("252 identical nodes"));
   assert.equal(await page.evaluate(howMany("svg.ring .hop.slow")), 1, "the slow hop is not folded away");
   assert.equal(await page.evaluate(howMany("svg.tree .leaf")), 256);
   assert.equal(await page.evaluate(howMany("#nodes .panel")), 2);

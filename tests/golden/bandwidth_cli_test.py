@@ -160,7 +160,7 @@ class Reading(Scratch):
                 "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)\n           0\n 0     54.64\n\nSUM host_to_device_memcpy_ce 54.64\n\n"
                 "Running device_to_device_memcpy_read_ce.\nWaived:\n\n")
         out = " ".join(run(self.write("nv.txt", text)).stdout.split())
-        self.assertTrue(out.startswith("1 matrix cannot be judged: nothing here says how fast it should be."), out)
+        self.assertTrue(out.startswith("1 matrix cannot be judged: these files do not show how fast it should be."), out)
         self.assertNotIn("typical", out)
         self.assertIn("1 test was waived", out)
         four = " ".join(run(SAMPLES / "nvbandwidth/samples/two_gpus.json").stdout.split())
@@ -177,7 +177,7 @@ class Reading(Scratch):
         rows = sweep(20, 100)
         rows[0] = (rows[0][0], 4 * rows[0][1])
         text = " ".join(run(self.write("all_reduce.txt", table(rows))).stdout.split())
-        self.assertIn("1 size is out of line (below).", text)
+        self.assertIn("1 size is an outlier (below).", text)
         self.assertIn("this may be warm-up", text)
         rows = sweep(20, 100)
         rows[5] = (rows[5][0], 4 * rows[5][1])
@@ -293,7 +293,7 @@ class AgainstTheMachine(Scratch):
         self.logs("a100", 4)
         got = report(self.write("all_reduce.txt", table(sweep(40, 50), ranks=8)), self.dir / "logs")["sweeps"][0]
         self.assertNotIn("model", got)
-        self.assertIn("no NCCL log here is of a communicator of 8 ranks", got["is_normal"])
+        self.assertIn("none of the NCCL logs here describes a communicator of 8 ranks", got["is_normal"])
 
 
 class ChosenAgainstBest(Scratch):

@@ -101,11 +101,32 @@ BAD = [
     ("'Waiting'", r"\bHeld up\b"),
     ("'everything'", r"\beverything that is not in the bundle\b"),
     ("'see ...'", r"\btells? more\b|\bdeserves? a look\b|\banew\b"),
+    ("'after its line'", r"\bbehind (?:its|this|that) line\b"),
+    ("'according to'", r", by (?:its|their) last lines?\b|, by (?:the launcher's list|Open MPI's|PyTorch's|the job's own)"),
+    ("'until it timed out'", r"\bits time was up\b"),
+    ("'delayed', 'blocks'", r"\bwas held up\b|\bholds them up\b"),
+    ("'a separate cause'", r"\bcauses? of (?:its|their) own\b"),
+    ("'an outlier'", r"\b(?:is|are) out of line\b"),
+    ("'the same on all ranks'", r"\bon all (?:ranks|hosts|nodes) alike\b|\bended alike\b"),
+    ("'to the last digit'", r"\bin all digits\b"),
+    ("'a progress line appears every'", r"\bprogress line takes\b"),
+    ("'percent'", r"\bper cent\b"),
 ]
 # Only in what the program prints: a document may speak of people.
 BAD_OUTPUT = BAD + [
     ("'is not a'", r"(?<![Tt]here )(?<!where )\b(?:is|are) no (?!longer|more|reason|faster|slower|other|output|file)[a-z]+"),
     ("a person", r"\b(?:nobody|somebody|everybody)\b"),
+    ("'a few'", r"\bsome (?:seconds|minutes|thousands|kilobytes|slow steps)\b"),
+    ("American spelling", r"\b(?:[Hh]onour|[Ff]avour)[a-z]*|\bcancell(?:ed|ing)\b"),
+    ("'check that', 'check whether'", r"\b[Ss]ee (?:that|whether)\b"),
+    ("'normal'", r"\b(?:is|are) usual\b"),
+    ("'continues'", r"\bgoes on (?:with|without)\b|\bwent on (?:after|without)\b"),
+    ("'a consequence'", r"\bfollows? from it\b"),
+    ("'fix'", r"\b[Mm]end\b"),
+    ("'especially'", r"\babove all\b"),
+    ("'these files do not show'", r"\b[Nn]othing here says how\b"),
+    ("'a different ... from'", r"\banother (?:release|version|architecture|shape|network|number|format) (?:than|from)\b|\bother (?:data|settings) than\b"),
+    ("'persists'", r"\bstays so\b"),
 ]
 # What programs other than this one print, which readers look for, and names.
 FOREIGN = re.compile(r"^(?:src/evidence/|src/analysis/signs_of_life|src/model/nccl_warning|src/model/site_messages|src/base/redact|src/launch/python_hook)")
@@ -154,12 +175,16 @@ class Words(unittest.TestCase):
                       "since the release after 2.21", "computes rubbish", "the last beat of rank 2",
                       "found another NCCL library than", "avoid synchronisation", "the output of each rank by itself (torchrun)",
                       "28 % of it holds nothing that Tacet uses.", "ranks 0-2 issued this at the same place", "an exception without a rank",
-                      "; the log does not say which rank", "0.11 GiB are reserved", "which may count tasks", "the first error counts"):
+                      "; the log does not say which rank", "0.11 GiB are reserved", "which may count tasks", "the first error counts",
+                      "twice, some seconds apart", "a call behind its line 'x'", "waits, by its last line: 'x'", "it was held up itself",
+                      "is a cause of its own", "2 sizes are out of line", "raise it on all ranks alike", "See that sshd runs",
+                      "which is usual under load", "NCCL goes on without it", "this follows from it", "Mend what it names",
+                      "another release than this process", "training is lost if it stays so", "several per cent"):
             self.assertTrue(faults(wrong, BAD_OUTPUT), wrong)
         for right in ("one verdict per job", "18 classes", "Ranks 0, 2, 4 and 6 make", "1 rank waits", "12 % of the step", "288 µs + bytes / 1.74 GB/s",
                       "Rank 3 waits in", "2,000,128 calls in 4 ranks", "there is no address", "takes a step", "128 MiB", "%.1f %%", "width: 100%|",
                       "optimistic", "utilization", "What is it doing (py-spy dump)?", "an HCCL error", "the other 31 ranks", "Ranks 1 and 13 on 2 hosts", "until it timed out",
-                      "the log does not say which rank it is", "0.11 GiB is reserved", "each rank in a file of its own (torchrun)"):
+                      "the log does not say which rank it is", "0.11 GiB is reserved", "it is usually slow", "see what grew", "traces of a few steps", "each rank in a file of its own (torchrun)"):
             self.assertEqual(faults(right, BAD_OUTPUT), [], right)
 
     def test_what_sources_print(self):
