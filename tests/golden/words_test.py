@@ -211,9 +211,19 @@ class Words(unittest.TestCase):
                         found += [f"{path.name}:{line}: {fault}" for fault in faults(value, BAD_OUTPUT)]
         self.assertEqual(found, [])
 
+    def test_dashboards_and_alerts(self):
+        found, seen = [], 0
+        for path in [*sorted((ROOT / "dashboards").glob("*.json")), *sorted((ROOT / "dashboards").rglob("*.yml"))]:
+            for text in re.findall(r'\b(?:title|description|summary)"?: "((?:[^"\\]|\\.)*)"', path.read_text()):
+                seen += 1
+                found += [f"{path.name}: {fault}" for fault in faults(text, BAD_OUTPUT)]
+        self.assertGreater(seen, 50)
+        self.assertEqual(found, [])
+
     def test_documents(self):
         found = []
-        for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for path in [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "plugin/README.md")),
+                     *sorted((ROOT / "docs").rglob("*.md"))]:
             if path.name not in ("measurements.md", "accuracy.md", "security.md"):  # written by hand, beside their figures
                 found += [f"{path.name}: {fault}" for fault in faults(prose(path), BAD)]
         self.assertEqual(found, [])
