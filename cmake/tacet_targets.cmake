@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room of the house is one CMake target: tacet_room(name [HOT|WARM] DEPENDS room...). Sources are the folder's *.cc files;
+# A room of the house is one CMake target: tacet_room(name [HOT|WARM] [FOLDERS folder...] DEPENDS room...). Sources are the *.cc files of
+# the folder, and of those inside it that are named;
 # *_test.cc become one test program, *_fuzz.cc one fuzz target each. The DEPENDS lines are the allowed includes. HOT are
 # the rooms that see every byte of the input, WARM those that see every call or event.
 
@@ -101,8 +102,9 @@ if(TACET_CCACHE)
 endif()
 
 function(tacet_room name)
-  cmake_parse_arguments(ARG "HOT;WARM" "" "DEPENDS;LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  cmake_parse_arguments(ARG "HOT;WARM" "" "FOLDERS;DEPENDS;LINK" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS REPLACE "(.+)" "${CMAKE_CURRENT_SOURCE_DIR}/\\1/*.cc")
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${ARG_FOLDERS})
   set(tests ${sources})
   set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz)\\.cc$")

@@ -187,6 +187,15 @@ class Shape(unittest.TestCase):
                 for include in includes:
                     self.assertFalse(include.endswith(".cc"), f"{name} includes {include}")
 
+    def test_a_cause_is_one_source_without_a_header(self):
+        """src/rules/cause holds nothing else, and no cause stands elsewhere."""
+        rule = re.compile(r"^(?:extern )?const Rule k\w+ *[{=]", re.M)
+        causes = [name for name in SOURCES if name.startswith("rules/cause/") and not is_test(name)]
+        self.assertGreater(len(causes), 50)
+        self.assertEqual([name for name in causes if name.endswith(".h")], [])
+        self.assertEqual([name for name in causes if len(rule.findall(SOURCES[name][0])) != 1], [])
+        self.assertEqual([name for name in SOURCES if name not in causes and not is_test(name) and rule.search(SOURCES[name][0])], [])
+
     def test_no_analysis_and_no_rule_is_long(self):
         """What no longer fits is two things."""
         lengths = {name: text.count("\n") for name, (text, _) in SOURCES.items()}
