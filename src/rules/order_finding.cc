@@ -180,8 +180,9 @@ std::string ExtraWords(const Case& facts, const CallDifference& difference, Peer
            " at #" + std::to_string(difference.seq) + instead;
   }
   const bool same = use == PeerUse::same_site;
-  const std::string what = same ? " issued " + ShapeWords(call) + " once more than " + its + " peers, " + place + ","
-                                : " issued an extra " + ShapeWords(call) + " " + place;
+  const std::string what = same
+                               ? " issued " + ShapeWords(call) + " one time more than " + its + " peers, " + place + ","
+                               : " issued an extra " + ShapeWords(call) + " " + place;
   if (goes_on)
     return RankWords(difference.odd) + what + (one ? " and continues" : " and continue") + " one collective behind " +
            (same ? "them" : its + " peers");
@@ -209,8 +210,8 @@ Finding FromDifference(const Case& facts, const CallDifference& difference) {
   const std::string caller = skipped ? "" : CallerWords(facts.incident, *odd.call, *usual.call);
   if (difference.round > 0)
     finding.headline = RankWords(difference.odd) + " skipped a whole round of " + std::to_string(difference.round) +
-                       " calls:" + place + (one ? " it" : " they") + " issued " + ShapeWords(*odd.call) + ", " + peers +
-                       " " + ShapeWords(*usual.call);
+                       " calls:" + place + (one ? " it" : " they") + " issued " + ShapeWords(*odd.call) + ", and " +
+                       peers + " " + ShapeWords(*usual.call);
   else if (difference.count > 1)
     finding.headline = DriftWords(difference, call, label, caller);
   else if (skipped)

@@ -31,7 +31,7 @@ void TellShiftedWait(const Case& facts, std::string_view cause, RuleAnswer& answ
                      ", the other " + (wait->ranks == 2 ? "rank" : std::to_string(wait->ranks - 1) + " ranks") + " " +
                      (wait->others < 1e-6 ? std::string("none") : TimeWords(wait->others) + " or less") +
                      "; the time that they spend in '" + wait->wait_name +
-                     "' is longer by as much in the same steps, so they most likely wait for " + who;
+                     "' grows by the same amount in those steps, so they most likely wait for " + who;
   finding.evidence.push_back({wait->last->source, "", "the last such step of " + who});
   finding.fix = {"Look for what only " + who + " does in '" + wait->own_name +
                      "' of these steps (saving, logging, evaluation, loading data, cleaning up).",

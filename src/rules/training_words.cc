@@ -30,25 +30,6 @@ std::pair<double, double> RangeOfTimes(const std::vector<StepTime>& times) {
   return {std::min(least->seconds, times.front().seconds), std::max(most->seconds, times.front().seconds)};
 }
 
-// "A step takes 125.9 to 129.7 s.", "The rate is 7.9 to 8.1 samples per second."; one figure where they differ by less
-// than 1 %.
-std::string PaceRange(const TrainingRecord& record) {
-  const auto [least, most] = RangeOfTimes(record.times);
-  const bool steps = record.unit == "step" || record.unit == "report", small = steps && most < 1;
-  const double factor = small ? 1e3 : 1;
-  const double low = steps ? least * factor : 1 / most, high = steps ? most * factor : 1 / least;
-  char text[120];
-  if (high - low < 0.01 * high)
-    std::snprintf(text, sizeof text, "%.4g", high);
-  else
-    std::snprintf(text, sizeof text, "%.4g to %.4g", low, high);
-  if (record.unit == "report") return "A progress line appears every " + std::string(text) + " s.";
-  if (!steps)
-    return "The rate is " + std::string(text) + " " + record.unit + "s per second" +
-           (record.per_gpu ? " on each GPU." : ".");
-  return "A step takes " + std::string(text) + (small ? " ms." : " s.");
-}
-
 // " The output ends with 'training finished'."
 std::string EndWords(const Case& facts) {
   if (const Event* last = facts.analyses.end.said.last)
@@ -88,6 +69,21 @@ std::pair<std::string, std::string> EvenDigits(double first, double last) {
     std::snprintf(other, sizeof other, "%.*f", most, last);
   }
   return {one, other};
+}
+
+// "A step takes 125.9 to 129.7 s.", "The rate is 7.9 to 8.1 samples per second."; one figure where they differ by less
+// than 1 %.
+std::string PaceRange(const TrainingRecord& record) {
+  const auto [least, most] = RangeOfTimes(record.times);
+  const bool steps = record.unit == "step" || record.unit == "report", small = steps && most < 1;
+  const double factor = small ? 1e3 : 1;
+  const double low = steps ? least * factor : 1 / most, high = steps ? most * factor : 1 / least;
+  const auto [from, to] = EvenDigits(low, high);
+  const std::string text = high - low < 0.01 * high ? to : from + " to " + to;
+  if (record.unit == "report") return "A progress line appears every " + text + " s.";
+  if (!steps)
+    return "The rate is " + text + " " + record.unit + "s per second" + (record.per_gpu ? " on each GPU." : ".");
+  return "A step takes " + text + (small ? " ms." : " s.");
 }
 
 // A few lines show no trend, unless the value moves a lot.

@@ -119,7 +119,7 @@ const Said kSaid[] = {
       "what only rank 2 printed :14"},
      {}},
     {"tests/users/second/seedflow_output", {"of blocks.1 (12: "}, {"instead of their indices"}},
-    {"tests/users/third/sloweval_some", {"timeout-too-short", "which was still at work"}, {"cause is unknown"}},
+    {"tests/users/third/sloweval_some", {"timeout-too-short", "which was still working"}, {"cause is unknown"}},
     {"tests/users/third/scatter_output", {"one entry for each rank"}, {"data shard"}},
     {"tests/wild/setup/scatter_with_a_short_list.txt", {"one entry for each rank", "share_out (split.py:40)"}, {}},
     {"tests/users/fourth/mainreduce_detail",

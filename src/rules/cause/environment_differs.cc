@@ -197,7 +197,7 @@ bool JudgeNetworks(const Case& facts, RuleAnswer& answer) {
     finding.affected_ranks = refused.ranks;
     for (const Rank rank : finding.ranks) std::erase(finding.affected_ranks, rank);
     finding.evidence.insert(finding.evidence.begin(),
-                            CiteEvent(*refused.events.front(), "sockets (3) met InfiniBand (4) in one connection"));
+                            CiteEvent(*refused.events.front(), "one end uses sockets (3), the other InfiniBand (4)"));
   }
   finding.headline = holders.empty()
                          ? "two ranks use different networks, sockets and InfiniBand: " + TellerWords(refused) +

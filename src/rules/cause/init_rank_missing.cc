@@ -382,8 +382,8 @@ const Rule kInitRankMissingRule = {
     "the output of the ranks (rendezvous errors), NCCL logs (Init START without COMPLETE), stacks",
     "All ranks set up communication together. One rank never reached init_process_group, so all others wait. NCCL "
     "itself never reports which rank is missing and never gives up; PyTorch's store gives up after its timeout.",
-    "A rank that joined and failed logs an error: a missing interface, an unreachable address, a disagreement. Those "
-    "are separate causes.",
+    "A rank that joined and failed logs an error: a missing interface, an unreachable address, an inconsistent setup. "
+    "Those are separate causes.",
     {"See what the missing rank does instead: its stack and output (imports, data preparation, a failed node).",
      "Check that the launcher started it: number of nodes, tasks per node, WORLD_SIZE.",
      "If it is only slow to join: raise init_process_group(timeout=...), and move slow preparation after it."},

@@ -361,7 +361,7 @@ JobSketch Validating(int32_t world, int32_t odd, int batches, bool sites) {
 TEST(CollectiveExtra, OneIterationMoreOfACallThatAllIssueIsNoCallToRemove) {
   JobSketch job = Validating(4, 1, 6, true);
   const Finding finding = JudgedCase(job).Only("collective-extra");
-  EXPECT_NE(finding.headline.find("issued all_gather of 3072 float32 once more than its peers, at #11"),
+  EXPECT_NE(finding.headline.find("issued all_gather of 3072 float32 one time more than its peers, at #11"),
             std::string::npos)
       << finding.headline;
   ASSERT_EQ(finding.fix.size(), 2u);

@@ -21,13 +21,13 @@ const Rule kStragglerIntermittentRule = {
     "straggler-intermittent",
     "A rank stalls now and then",
     "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less",
-    "Most steps are even, but now and then one rank is late by a large part of a step: garbage collection, "
+    "Most steps take equally long, but now and then one rank is late by a large part of a step: garbage collection, "
     "checkpointing, data loader refills, a throttling or retrying device.",
     "A persistent straggler is late in its ordinary step too. If a different rank is late each time, the input is "
     "uneven.",
     {"Look at the late steps alone: what did the rank do just before (garbage collection, saving, logging, cache "
      "flush)?",
-     "Python's gc: gc.disable() and collect at the same step on all ranks.",
+     "Python's garbage collection: gc.disable(), and gc.collect() in the same step on all ranks.",
      "Are the late steps evenly spaced? Then look for what the program does every N steps: logging, saving, "
      "evaluation."},
     {"Let all ranks do periodic work in the same step."},

@@ -117,7 +117,7 @@ static bool JudgeRankAtWork(const Case& facts, RuleAnswer& answer) {
     place = CallSiteWords(facts.incident, *operation);
   }
   finding.headline = RankWords(call.ranks) + " timed out " + (place.empty() ? "" : "in " + place + " ") +
-                     "while they waited for " + RankWords({rank}) + ", which was still at work ('" +
+                     "while they waited for " + RankWords({rank}) + ", which was still working ('" +
                      MessageWords(working->text) + "')" +
                      (limit_ms > 0 ? "; the limit is " + DurationWords(limit_ms * 1'000'000) : std::string());
   finding.evidence.push_back(
@@ -218,7 +218,7 @@ extern const Rule kTimeoutTooShortRule;
 const Rule kTimeoutTooShortRule = {
     "timeout-too-short",
     "A rank arrives, but after the time limit",
-    "flight records of all members, or output that shows the late rank still at work",
+    "flight records of all members, or output that shows the late rank still working",
     "All ranks reach the operation and would finish it, but one of them arrives after the time limit: a long "
     "evaluation, a checkpoint, compilation, a slow first step.",
     "In a hang the missing rank never arrives. Here the records show that it did, at about the time when the others' "

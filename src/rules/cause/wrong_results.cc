@@ -83,8 +83,8 @@ const Rule kWrongResultsRule = {
     "A benchmark that knows the right results found wrong ones. Data is damaged between the GPUs: in "
     "memory, on a link, in a plugin, or by a protocol that this hardware does not support. A training job on these "
     "machines computes wrong numbers without any error.",
-    "The old column 'error' (before 2.13) holds rounding differences and proves nothing; its summary line does. Ranks "
-    "that call different operations give wrong numbers too, but a benchmark does not do that.",
+    "The old column 'error' (before 2.13) holds rounding differences and proves nothing; the summary line is reliable. "
+    "Ranks that call different operations give wrong numbers too, but a benchmark does not do that.",
     {"Narrow it down: run with NCCL_PROTO=Simple (LL128 is wrong on some hardware), then NCCL_P2P_DISABLE=1 (PCIe peer "
      "access under an IOMMU or ACS), then NCCL_NET_GDR_LEVEL=LOC or NCCL_NET=Socket (network, its plugin, GPUDirect).",
      "Run it on pairs of GPUs and of hosts: the GPU or host that is in every failing pair has the bad part. Look for "
