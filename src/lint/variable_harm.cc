@@ -98,8 +98,7 @@ constexpr VariableHarm kHarms[] = {
      "GPUs cannot use the network device next to another GPU; all_to_all crosses rails, and rings may go through the "
      "CPU",
      true},
-    {"NCCL_ALGO", IsSingle,
-     "one algorithm for every size, so that small messages take longer or large ones lose bandwidth"},
+    {"NCCL_ALGO", IsSingle, "one algorithm for every size, so small messages take longer or large ones lose bandwidth"},
     {"NCCL_PROTO", IsSingle,
      "one protocol for every size; LL halves the bandwidth of large messages, Simple adds latency to small ones"},
     {"NCCL_MAX_NCHANNELS", IsFew<4>, "few channels cap the bandwidth"},

@@ -278,7 +278,7 @@ inline constexpr NcclWarning kNcclWarnings[] = {
     {"kernel-too-large", kCause, "this NCCL has no kernels for this GPU", "use a build made for this architecture"},
     {"topology-file-invalid", kCause, "NCCL_TOPO_FILE or NCCL_GRAPH_FILE is from another machine, or damaged",
      "remove the variable"},
-    {"topology-unusable", kCause, "NCCL cannot place the GPUs and adapters of this host in its picture of the machine",
+    {"topology-unusable", kCause, "NCCL cannot place the GPUs and adapters of this host in its model of the machine",
      "remove NCCL_TOPO_FILE; check that /sys is mounted and all GPUs and adapters of the job are visible in the "
      "container (nvidia-smi topo -m, lspci)"},
     {"hosts-told-apart", kCause,
@@ -287,7 +287,7 @@ inline constexpr NcclWarning kNcclWarnings[] = {
     {"ring-inconsistent", kCause, "the ranks disagree on who follows whom in a ring",
      "give all ranks the same NCCL and the same NCCL_* settings; remove NCCL_GRAPH_FILE and NCCL_TOPO_FILE"},
     {"dump-not-written", kNotice, "a file that NCCL was asked to write could not be opened", "correct the path"},
-    {"nvlink-not-looked-for", kNotice, "NVML does not know a GPU, so that NCCL does not look for its NVLinks",
+    {"nvlink-not-looked-for", kNotice, "NVML does not know a GPU, so NCCL does not look for its NVLinks",
      "check that the driver's devices are all in the container (nvidia-smi nvlink -s)"},
     {"msccl-unusable", kCause, "an algorithm file of MSCCL does not fit this communicator",
      "run with RCCL_MSCCL_ENABLE=0, or remove the limits on channels"},

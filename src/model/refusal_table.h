@@ -192,7 +192,7 @@ inline constexpr Refusal kRefusals[] = {
       "Extensions built from source: build them again with TORCH_CUDA_ARCH_LIST (AMD: PYTORCH_ROCM_ARCH) for this GPU.",
       "AMD: rocminfo shows the gfx number of the GPU; the ROCm build of PyTorch must list it."}},
     {"old-driver",
-     "the driver is older than the CUDA version of the program needs",
+     "the driver is too old for the CUDA version of the program",
      {"Update the driver of the host (nvidia-smi shows the CUDA version that it supports), or install a build for an "
       "older "
       "CUDA.",
@@ -295,7 +295,7 @@ inline constexpr Refusal kRefusals[] = {
       "Check the last checkpoint before you start again: the file that was being written is incomplete."},
      true},
     {"file-not-created",
-     "a file to be written cannot be created: its folder is missing or may not be written to, or the disk is full",
+     "a file to be written cannot be created: its folder is missing or not writable, or the disk is full",
      {"On the host that reports it: ls -ld of the folder, df -h and df -i PATH, and the quota.",
       "A relative path is relative to the folder in which each rank was started; create the folder on rank 0 before "
       "the first checkpoint, and let the others wait for it."},
@@ -535,7 +535,7 @@ inline constexpr Refusal kRefusals[] = {
      false,
      true},
     {"fsdp-uniform",
-     "FSDP joins parameters into one that differ in data type or in requires_grad",
+     "FSDP flattens parameters together that differ in data type or in requires_grad",
      {"Use FSDP(use_orig_params=True), or FSDP 2 (fully_shard).",
       "Cast all parameters of a wrapped module to one type before wrapping, or wrap the odd ones (LoRA adapters, "
       "frozen "
@@ -828,7 +828,7 @@ inline constexpr Refusal kRefusals[] = {
      "the quantized model is not on the process's own GPU",
      {"Load it with device_map={\"\": local_rank} (torch.cuda.current_device()), one whole copy per process."}},
     {"hostfile",
-     "the hostfile does not fit: it is missing, malformed, or lacks what the command asks for",
+     "the hostfile cannot be used: it is missing, malformed, or lacks what the command asks for",
      {"DeepSpeed reads lines such as 'node1 slots=8' (--hostfile, default /job/hostfile), ColossalAI one host name per "
       "line. Check the path and each line.",
       "Compare --include and --exclude with the names and the number of slots in the file; slots count from 0."},

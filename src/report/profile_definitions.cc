@@ -53,9 +53,8 @@ std::span<const Definition> ProfileDefinitions() {
       {"lateness",
        "How much longer the median rank waits in communication than this rank, per step: all ranks together take the "
        "same time, so the rank that waits least has the most work of its own. In traces only waiting that no compute "
-       "hides counts. With few ranks the straggler itself moves the median, so that its lateness is understated; it is "
-       "never shown "
-       "as less than its cost."},
+       "hides counts. With few ranks the straggler itself moves the median, so its lateness is understated; it is "
+       "never shown as less than its cost."},
       {"straggler",
        "A rank whose lateness would occur by chance in fewer than 1 of 100 healthy jobs (Student's t over all ranks), "
        "and for which the others wait at least 3.5 % of the step; or the only rank that stalls more often than ranks "

@@ -99,9 +99,8 @@ GpuLoadView ReadGpuLoads(const Incident& incident, bool hangs) {
     Cite(busy, view);
   } else if (hangs && idle.size() == all.size()) {
     view.all_idle = true;
-    view.words =
-        Many(all.size()) + (all.size() == 1 ? " is" : " are") +
-        " idle: no kernel runs, so that the processes wait on the host, and not inside a collective on the GPU";
+    view.words = Many(all.size()) + (all.size() == 1 ? " is" : " are") +
+                 " idle: no kernel runs, so the processes wait on the host, not inside a collective on the GPU";
     Cite(idle, view);
   }
   return view;

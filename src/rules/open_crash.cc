@@ -130,7 +130,7 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   if (cut)
     diagnosis.headline += "; the traceback is cut before its last line, which names the error";
   else if (stopped)
-    diagnosis.headline += "; the one that failed before is not in these files";
+    diagnosis.headline += "; the process that failed first is not in these files";
   else if (before)
     diagnosis.headline += "; before that, a line reports: '" + UnreadErrorWords(*before) + "'";
   else if (const auto quiet = told ? FindQuietRank(facts, *told) : std::nullopt)

@@ -89,6 +89,8 @@ void AddPassedNan(const Incident& incident, std::vector<std::string>& out) {
       sometimes |= value.finite_since > 0 || (value.run > 0 && value.run < value.lines);
       (value.run == value.lines ? always : never).push_back(Rank{series.rank});
     }
+  // A rank with two figures of that name, one of them finite, does not print NaN in every line.
+  std::erase_if(always, [&](Rank rank) { return std::find(never.begin(), never.end(), rank) != never.end(); });
   if (!always.empty() && !never.empty() && !sometimes) {
     out.push_back(RankWords(always) + (always.size() == 1 ? " prints" : " print") +
                   " a loss of NaN in every line, and " + RankWords(never) + (never.size() == 1 ? " does" : " do") +

@@ -53,7 +53,7 @@ std::string ErrandWords(const StackReading& one) {
     case Kind::service_threads: return "";
     case Kind::kernel_launch:
       return " in the driver to launch a kernel (" + one.errand.call +
-             "), as happens when the launch queue is full because the GPU does not finish earlier kernels";
+             "), which happens when the launch queue is full because the GPU does not finish earlier kernels";
     case Kind::mpi_call: return " for other ranks in " + one.errand.call;
     case Kind::communicator_setup:
       return " for other ranks to join an NCCL communicator" +

@@ -95,7 +95,7 @@ std::optional<Finding> ValueFinding(const Case& facts) {
   finding.cause = root ? "collective-mismatch-root" : "collective-mismatch-operation";
   if (!root) finding.confidence = Confidence::possible;
   finding.operation = ToldOperation(facts.incident);
-  finding.headline = "until then all ranks agreed, and in the last round " + DifferenceWords(stated) + "; " +
+  finding.headline = "all ranks agreed before, but in the last round " + DifferenceWords(stated) + "; " +
                      (facts.analyses.end.told ? EndSentence(facts, *facts.analyses.end.told) + "; " : "") +
                      (root ? "if this value is the root, the ranks wait for different ones"
                            : "if the next call depends on this value, the ranks issue different ones");

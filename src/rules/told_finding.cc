@@ -93,6 +93,12 @@ std::string TellerWords(const ToldEvents& told) {
   return place.empty() ? who : who + " on " + place;
 }
 
+std::string AtTellerWords(const ToldEvents& told) {
+  const std::string who = TellerWords(told);
+  const bool process = who.starts_with("process ") || who.starts_with("processes ") || who.starts_with("a process ");
+  return (process ? "in " : "on ") + who;
+}
+
 bool TellSeveral(const ToldEvents& told) {
   if (!told.ranks.empty() && !told.other_hosts.empty())
     return told.ranks.size() > 1 || told.rankless.size() > 1 || !told.rank_hosts.empty();

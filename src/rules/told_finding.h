@@ -35,6 +35,8 @@ void TakeTold(const Case& facts, const Event& event, ToldEvents& told);
 
 // "rank 3 on gpu17", "ranks 0-3", "process 4121 on gpu17", "gpu17", "a process of this job".
 std::string TellerWords(const ToldEvents& told);
+// "on rank 3", "in process 4711 on n4", "on hosts n4 and n5".
+std::string AtTellerWords(const ToldEvents& told);
 // Whether the verb behind these words is in the plural.
 bool TellSeveral(const ToldEvents& told);
 // "; the log does not say which rank it is", where it does not.

@@ -76,8 +76,10 @@ std::string DurationWords(int64_t ns) {
     std::snprintf(text, sizeof text, "%.0f ms", seconds * 1e3);
   else if (seconds < 120)
     std::snprintf(text, sizeof text, "%.0f s", seconds);
-  else
+  else if (seconds < 3 * 3600)
     std::snprintf(text, sizeof text, "%.0f min", seconds / 60);
+  else
+    std::snprintf(text, sizeof text, "%.3g h", seconds / 3600);
   return text;
 }
 

@@ -33,7 +33,7 @@ void AddReach(const P2pOutput& parsed, Fragment& out) {
   GpuCheck check;
   check.test = apart == 0 ? "all pairs of GPUs reach each other directly"
                : apart == static_cast<std::ptrdiff_t>(parsed.reach.size())
-                   ? "no pair of GPUs reaches each other directly"
+                   ? "no two GPUs reach each other directly"
                    : "some pairs of GPUs reach each other directly, others do not";
   check.of_setup = check.remark = true;
   event.detail = std::move(check);

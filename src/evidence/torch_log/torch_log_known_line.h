@@ -49,7 +49,7 @@ inline constexpr std::array kKnownLines{
     // JAX and XLA
     KnownLine{{"unexpectedly tried to connect with a different incarnation", ""},
               KnownTold::gone,
-              "its process was restarted, and no log shows how it ended before",
+              "it was restarted, and no log shows how it had ended",
               "/task:"},
     KnownLine{{"hutdown barrier in coordination service has failed", ""},
               KnownTold::stops,
@@ -74,7 +74,7 @@ inline constexpr std::array kKnownLines{
     KnownLine{{"Did not receive response from front-end process within", ""}, KnownTold::waits, "", ""},
     KnownLine{{"text_generation_launcher: Shard ", " crashed"},
               KnownTold::gone,
-              "its launcher reports a crash, and no log shows how",
+              "its launcher reports a crash, and no log shows why",
               "Shard "},
     KnownLine{{"Scheduler or DataParallelController ", " terminated with -"},
               KnownTold::gone,

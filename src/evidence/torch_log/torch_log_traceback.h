@@ -24,7 +24,7 @@ bool IsBuildTool(std::string_view command);
 // Word of TorchLogRecord::subject: the file ends, or other lines begin, before the traceback names its error.
 inline constexpr std::string_view kCutException = "an exception whose name is cut off";
 // ... where the statement that raises it still names its type.
-inline constexpr std::string_view kCutWords = "the traceback is cut before its words";
+inline constexpr std::string_view kCutWords = "the traceback is cut before its message";
 
 // What stands behind words of another script that nothing parts from the error: "总是报错RuntimeError: ...".
 std::string_view WithoutGluedWords(std::string_view text);

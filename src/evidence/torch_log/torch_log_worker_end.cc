@@ -131,7 +131,7 @@ LineUse ReadDeadWorker(const LogLine& line, std::string_view worker, RecordList&
   // An engine beside others ("EngineCore_DP1") counts its own workers only.
   if (IntAfter(line.label, "_DP").value_or(0) == 0)
     record->rank = IntAfter<int32_t>(worker, "VllmWorker-").value_or(-1);
-  record->subject = "vLLM's " + Capped(worker, 60) + " died unexpectedly, and no log shows how";
+  record->subject = "vLLM's " + Capped(worker, 60) + " died unexpectedly, and no log shows why";
   record->text = Capped(line.text, 600);
   return LineUse::understood;
 }

@@ -132,8 +132,8 @@ LineUse ReadTpuFault(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   const std::string_view words = Contains(text, "ore halted unexpectedly")               ? "core halted unexpectedly"
                                  : Contains(text, "device halted prematurely")           ? "device halted prematurely"
-                                 : Contains(text, "FATAL ERROR !!!! for [/dev/accel")    ? "fatal error of the device"
-                                 : Contains(text, "Detected failure SLICE_FAILURE_CHIP") ? "error of the chip"
+                                 : Contains(text, "FATAL ERROR !!!! for [/dev/accel")    ? "fatal device error"
+                                 : Contains(text, "Detected failure SLICE_FAILURE_CHIP") ? "chip error"
                                                                                          : "";
   if (words.empty()) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::cuda_error, line, "tpu");

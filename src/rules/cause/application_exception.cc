@@ -92,7 +92,7 @@ static void TellAdvice(const Event& event, Finding& finding) {
         "at fault."};
   if (event.Means(Meaning::not_in_build)) {
     finding.headline =
-        "process-group setup fails: this build of PyTorch has no gloo transport for the platform ('unsupported gloo "
+        "process-group setup failed: this build of PyTorch has no gloo transport for the platform ('unsupported gloo "
         "device')";
     finding.fix = {
         "Use another build of PyTorch: this one has no gloo transport for the platform (on Windows some releases lack "

@@ -68,7 +68,7 @@ static void JudgeOutsiders(const Case& facts, RuleAnswer& answer) {
   finding.affected_ranks = waiters;
   finding.headline = RankWords(ranks) + " called a collective on a group of which " +
                      (ranks.size() == 1 ? "it is not a member" : "they are not members") +
-                     ", so that PyTorch skipped it with a warning; " + RankWords(waiters) +
+                     ", so PyTorch skipped it with a warning; " + RankWords(waiters) +
                      (waiters.size() == 1 ? " waits" : " wait") + " in such a call until the timeout";
   finding.evidence.push_back({first->source, first->text, "the call was skipped on this rank"});
   for (const TimedOutCall& call : census.calls)

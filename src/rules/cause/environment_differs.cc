@@ -130,7 +130,7 @@ bool JudgeSettings(const Case& facts, RuleAnswer& answer) {
   constexpr size_t kMostNamed = 3;
   Finding finding = std::move(differences.front());
   for (size_t i = 1; i < differences.size(); ++i) {
-    if (i < kMostNamed) finding.headline += ", " + differences[i].headline;
+    if (i < kMostNamed) finding.headline += "; " + differences[i].headline;
     finding.evidence.insert(finding.evidence.end(), differences[i].evidence.begin(), differences[i].evidence.end());
   }
   if (differences.size() > kMostNamed)

@@ -38,7 +38,7 @@ static RuleAnswer JudgeFabricManager(const Case& facts) {
                                 warning.id == "nvls-bind-failed" ? "the memory could not be bound"
                                 : warning.id == "mnnvl-unusable" ? "NVLink between hosts cannot be used"
                                                                  : "the NVSwitch fabric is not ready");
-  const std::string who = " in " + TellerWords(told), unknown = HostUnknownWords(told);
+  const std::string who = " " + AtTellerWords(told), unknown = HostUnknownWords(told);
   if (warning.id == "nvls-bind-failed") {
     // 1, invalid argument, has other reasons, too.
     finding.confidence = warning.number == 1 ? Confidence::possible : Confidence::likely;

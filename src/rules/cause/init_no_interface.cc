@@ -92,7 +92,7 @@ static RuleAnswer JudgeNoInterface(const Case& facts) {
                       : setting.starts_with('^') ? " is left: NCCL_SOCKET_IFNAME=" + setting + " excludes all"
                                                  : " matches NCCL_SOCKET_IFNAME=" + setting) +
                      (ranks.empty() ? "; the log does not say on which rank"
-                                    : " on " + RankWords(ranks) + "; process-group setup fails");
+                                    : " on " + RankWords(ranks) + ", so process-group setup failed");
   if (gloo) TellGloo(gloo->words, ranks, finding);
   answer.findings.push_back(std::move(finding));
   return answer;

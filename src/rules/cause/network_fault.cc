@@ -120,21 +120,18 @@ std::string ReportWords(const std::vector<const Event*>& events, const ToldEvent
 // Two adapters cannot be connected: the set-up fails, before any data flows.
 std::string ConnectWords(const Event& lead, const ToldEvents& told) {
   const std::string& port = lead.As<Warning>().object;
-  const bool only_host = told.ranks.empty() && told.rankless.empty() && !told.hosts.empty();
   if (const auto& warning = lead.As<Warning>(); warning.gid == GidProblem::empty)
     return "GID index " + std::to_string(warning.gid_index) + (port.empty() ? "" : " of " + port) + " is empty " +
-           (only_host ? "on " : "in ") + TellerWords(told) + ", so that the adapter cannot be connected" +
-           RankUnknownWords(told);
+           AtTellerWords(told) + ", so the adapter cannot be connected" + RankUnknownWords(told);
   return "two network adapters cannot be connected: " +
          std::string(lead.library == Library::nvshmem ? "NVSHMEM cannot set up a queue pair "
                                                       : "ibv_modify_qp fails ") +
-         (only_host ? "on " : "in ") + TellerWords(told) + (port.empty() ? "" : " (" + port + ")") +
-         RankUnknownWords(told);
+         AtTellerWords(told) + (port.empty() ? "" : " (" + port + ")") + RankUnknownWords(told);
 }
 
 // A call on the host itself fails, before anything is sent.
 std::string DeviceSetupWords(const ToldEvents& told) {
-  return "the network device cannot be set up in " + TellerWords(told) +
+  return "the network device cannot be set up " + AtTellerWords(told) +
          ": a call to its network library fails on its own host, before anything is sent" + RankUnknownWords(told);
 }
 

@@ -128,7 +128,7 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     finding.confidence = Confidence::certain;
     finding.headline = RankWords(finding.ranks) + " wait for each other in " +
                        std::string(Name(finding.operation->kind)) +
-                       (none_posted ? ": each has posted its own call, and none the one that its peer waits for"
+                       (none_posted ? ": each has posted its own call, but not the one that its peer waits for"
                                     : ": on each, the call that its peer waits for is queued behind its own");
     answer.findings.push_back(std::move(finding));
     return answer;

@@ -224,7 +224,7 @@ TEST(P2pUnmatched, ACommunicatorForTwoThatThePeerNeverMakesTellsOfAMissingHalf) 
     if (peer_failed) continue;
     EXPECT_TRUE(judged.Only("p2p-unmatched").ranks.empty());
     EXPECT_EQ(judged.Only("p2p-unmatched").headline,
-              "rank 3 gave up its first send or receive with rank 0 after 12 s: rank 0 had made no matching call");
+              "rank 3 gave up on its first send or receive with rank 0 after 12 s: rank 0 had made no matching call");
   }
 }
 

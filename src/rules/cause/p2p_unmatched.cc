@@ -142,7 +142,7 @@ std::string SiteOfException(const Case& facts, const Event& message) {
 
 static void TellPairSetup(const Event& event, const std::string& own, const std::string& partner,
                           const std::string& site, int64_t limit_ms, Finding& finding) {
-  finding.headline = own + " gave up its first send or receive with " + partner +
+  finding.headline = own + " gave up on its first send or receive with " + partner +
                      (limit_ms > 0 ? " after " + DurationWords(limit_ms * 1'000'000) : "") +
                      (site.empty() ? "" : ", in " + site) + ": " + partner + " had made no matching call";
   finding.evidence.push_back(CiteEvent(event, "it waits for the communicator id that " + partner + " has to publish"));

@@ -21,7 +21,7 @@ void JudgeRefusedRing(const Case& facts, RuleAnswer& answer) {
       CollectTold(facts, [](const Event& event) { return IsFatalWarning(event, {"ring-inconsistent"}); });
   if (!told) return;
   Finding finding = ToldFinding(facts, "ring-broken", told, "NCCL's check of the ring fails");
-  finding.headline = "NCCL built a ring that does not visit every rank once, in " + TellerWords(told) +
+  finding.headline = "NCCL built a ring that does not visit every rank once, " + AtTellerWords(told) +
                      ": the ranks disagree on who follows whom" + RankUnknownWords(told);
   answer.findings.push_back(std::move(finding));
 }

@@ -99,7 +99,7 @@ static Finding RefusedFinding(const Case& facts, const ToldEvents& refused) {
   }
   const bool placed = !refused.ranks.empty() || !refused.rankless.empty() || !refused.hosts.empty();
   finding.headline = "CUDA could not register NCCL's shared memory with the GPU" +
-                     (placed ? " in " + TellerWords(refused) : std::string()) +
+                     (placed ? " " + AtTellerWords(refused) : std::string()) +
                      (words.empty() ? "" : ": the call fails" + words) + HostUnknownWords(refused);
   finding.explanation =
       "NCCL creates a file in /dev/shm and registers it with CUDA as pinned memory. No line says that /dev/shm is "

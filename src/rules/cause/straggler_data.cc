@@ -18,8 +18,8 @@ const Rule kStragglerDataRule = {
     "straggler-data",
     "Input is uneven or late",
     "torch.profiler traces of all ranks; NCCL Inspector files or flight records with timing show less",
-    "Ranks wait because batches differ in size (long sequences, ragged shapes), so that a different rank is late each "
-    "time, or because one rank's loader is late.",
+    "Ranks wait because batches differ in size (long sequences, ragged shapes), so a different rank is late each time, "
+    "or because one rank's loader is late.",
     "A compute straggler is always the same rank, and its input is like that of the others.",
     {"Balance batches by tokens, not by samples; bucket sequences by length.",
      "A late loader: more workers, prefetch, faster storage for that host."},

@@ -201,8 +201,8 @@ Finding NoProviderFinding(const NetworkChoice& choice) {
   const std::string& provider = told.events.front()->As<Warning>().object;
   finding.headline =
       (choice.no_provider ? "libfabric finds no device" + (provider.empty() ? "" : " of the provider " + provider) +
-                                " in " + TellerWords(told)
-                          : "the plugin for libfabric (EFA) could not start in " + TellerWords(told)) +
+                                " " + AtTellerWords(told)
+                          : "the plugin for libfabric (EFA) could not start " + AtTellerWords(told)) +
       ": NCCL " +
       (choice.socket ? "uses TCP sockets instead" : "cannot use that network there, and uses TCP sockets or fails");
   finding.evidence.push_back(
