@@ -327,7 +327,7 @@ std::string_view DescribeUndone(Paste paste) {
     case Paste::indented: return "Markdown around the lines was removed";
     case Paste::coloured: return "remnants of color codes were removed";
     case Paste::numbered: return "line numbers were removed";
-    case Paste::told: return "log lines were taken out of the text around them";
+    case Paste::told: return "log lines were extracted from the surrounding text";
     case Paste::wrapped: return "wrapped lines were joined";
     case Paste::repeated: return "a block that was pasted twice is read once";
     case Paste::linked: return "links that a program made of names and addresses were removed";

@@ -73,7 +73,7 @@ std::optional<TextLayer> TakeOffLayer(std::string_view bytes, size_t most) {
   if (bytes.size() > kMostPasted) return std::nullopt;
   const Paste paste = FindPaste(prefix);
   if (paste == Paste::none && HasWrappedErrors(prefix))
-    return TextLayer{OpenWrappedErrors(bytes), "errors were taken out of the records that hold them", false};
+    return TextLayer{OpenWrappedErrors(bytes), "errors were extracted from the records that contain them", false};
   if (paste == Paste::none) return std::nullopt;
   return TextLayer{UndoPaste(bytes, paste), std::string(DescribeUndone(paste)), false};
 }

@@ -182,7 +182,7 @@ inline constexpr Refusal kRefusals[] = {
       "In containers: /tmp/ray, by which programs find the cluster, must be the same for all of them."}},
     {"device-ordinal",
      "a process asks for a GPU that it cannot see: more processes than visible GPUs, or a wrong local rank",
-     {"Start no more processes per node than GPUs are visible there (--nproc-per-node; nvidia-smi -L, "
+     {"Start no more processes per node than there are visible GPUs (--nproc-per-node; nvidia-smi -L, "
       "CUDA_VISIBLE_DEVICES).",
       "Use torch.cuda.set_device(local_rank), not the global rank."}},
     {"no-kernel-image",

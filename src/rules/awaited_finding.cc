@@ -94,8 +94,9 @@ void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Findin
     return;
   }
   finding.fix = {
-      "Find out why what " + who + (waits.size() > 1 ? " wait" : " waits") +
-          " for is missing: the line names it. Which rank creates it, on which host, and did that rank get so far?",
+      Capitalised(who) + (waits.size() > 1 ? " wait" : " waits") +
+          " for something that is missing; the line names it. Which rank creates it, on which host, and did that rank "
+          "get that far?",
       "A path that is local to each host (/tmp, /local, /dev/shm) has to be written on each host, by the rank "
       "with LOCAL_RANK=0; a shared one by rank 0 alone.",
       "Replace the wait by a barrier (dist.barrier()), or set a limit on it and raise an error with its path. If an "

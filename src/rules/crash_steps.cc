@@ -175,7 +175,7 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
       if (NeverStarted(told) && told.As<ProcessEnd>().of_script)
         return {
             "Look at the first line of the job script: the interpreter that it names (#!) must exist on the node, and "
-            "the line must not end with \\r, as files from Windows do.",
+            "the line must not end with \\r, as lines in files from Windows do.",
             "On the node: does slurmd's spool directory exist, and does it have space (ls, df -h of SlurmdSpoolDir)? "
             "slurmd's log shows whether the script was written, or cleaned up too early."};
       if (NeverStarted(told) && told.As<ProcessEnd>().by_path)

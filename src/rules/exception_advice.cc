@@ -112,8 +112,7 @@ std::string PlaceToFix(const Event& raised) {
     return place +
            " runs the backward pass, where the error shows; the tensor was changed in the forward pass before it.";
   if (!place.empty() && raised.As<Raised>().type == "AssertionError")
-    return "The check in " + place +
-           " found what is wrong: look for what made it fail there, in what this rank did before.";
+    return "The check in " + place + " only detected the problem: look for its cause in what this rank did before.";
   if (!place.empty()) return "Fix the error in " + place + ", the last frame in the program's own code.";
   if (IsNativeType(raised.As<Raised>().type))
     return "Look at the C++ code that throws it: the core dump shows where (coredumpctl gdb PID, or gdb PROGRAM CORE, "

@@ -84,7 +84,7 @@ std::string OutputsOf(const Incident& incident, const std::vector<Rank>& ranks) 
     }
   }
   if (names.empty() || names.size() > kMostFiles) return "";
-  std::string words = ranks.size() == 1 ? ": its output is " : ": their output is ";
+  std::string words = ranks.size() == 1 ? "; its output is " : "; their output is ";
   for (size_t i = 0; i < names.size(); ++i) words += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
   return words;
 }

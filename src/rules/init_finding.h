@@ -44,7 +44,7 @@ std::vector<const Event*> FindMissingGpus(const Case& facts);
 // The first warning of NCCL with this id; null when there is none.
 const Event* FindWarning(const Case& facts, std::string_view id);
 
-// ": its output is worker.3.out", so that nobody has to look for it; empty: no file is theirs alone.
+// "; its output is worker.3.out", so that nobody has to look for it; empty: no file is theirs alone.
 std::string OutputsOf(const Incident& incident, const std::vector<Rank>& ranks);
 
 // `outputs`: as OutputsOf tells them. Several at once are most often those of a node or of a second launcher.

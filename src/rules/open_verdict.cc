@@ -346,7 +346,7 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     // Of one process nothing can be compared: the stacks of the others are what helps.
     if (!diagnosis.headline.empty() && ranks <= 1) missing.clear();
     if (!diagnosis.headline.empty() && ranks <= 1)
-      missing.push_back({"What do the other ranks do at the same time?",
+      missing.push_back({"What are the other ranks doing at the same time?",
                          "stacks of all processes of the job (py-spy dump --native --pid PID), twice, a minute apart; "
                          "nvidia-smi, and dmesg -T | grep -i xid on this host"});
   }

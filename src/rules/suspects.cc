@@ -45,7 +45,7 @@ void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who,
     return;
   }
   diagnosis.open.push_back(
-      {"Is the job stalled?", "anything with times: the output with the watchdog's message, flight records (" +
+      {"Is the job stalled?", "anything with timestamps: the output with the watchdog's message, flight records (" +
                                   std::string(kRecorderSetting) + "), NCCL RAS (ncclras -f json), or black boxes"});
   finding.ranks.clear();
 }

@@ -142,7 +142,7 @@ void JudgeStranger(const Case& facts, std::string_view cause, RuleAnswer& answer
                      "left out, a branch that depends on its data)?",
                  std::string(kAgreeOnBranches)};
   answer.open.push_back({"At which call do the ranks first differ?",
-                         "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000): they list the calls of each"});
+                         "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000): they list the calls of each rank"});
   answer.findings.push_back(std::move(finding));
 }
 
@@ -218,8 +218,9 @@ void JudgeWatchdogSkip(const Case& facts, std::string_view cause, RuleAnswer& an
             "that only some ranks run)? If there is none, " +
             RankWords(difference.odd_ranks) + " issued one call too many.",
         "Decide such branches on values that are equal on all ranks (all_reduce or broadcast the condition first)."};
-    answer.open.push_back({"Was the call skipped, or did " + it + " issue one too many?",
-                           "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000): they list the calls of each"});
+    answer.open.push_back(
+        {"Was the call skipped, or did " + it + " issue one too many?",
+         "flight records of all ranks (TORCH_FR_BUFFER_SIZE=2000): they list the calls of each rank"});
     answer.findings.push_back(std::move(finding));
     return;
   }

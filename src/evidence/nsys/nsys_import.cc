@@ -154,7 +154,7 @@ class NsysImport : public NsysSink {
                 "record with nsys profile --trace=cuda,nvtx");
     if (!reading.has_session_start)
       out_.Note(DiagnosticSeverity::note, "no-wall-clock",
-                "the export does not say when its session began; times count from there");
+                "the export does not say when its session began; times are relative to its beginning");
     if (graphs_ > 0)
       out_.Note(DiagnosticSeverity::note, "graphs-as-a-whole",
                 std::to_string(graphs_) +

@@ -254,7 +254,7 @@ void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
     finding.evidence.push_back(CiteEvent(*event, "the error of " + RankWords({event->rank})));
   }
   finding.fix = {
-      "Start no more processes per node than GPUs are visible there (--nproc-per-node; nvidia-smi -L, "
+      "Start no more processes per node than there are visible GPUs (--nproc-per-node; nvidia-smi -L, "
       "CUDA_VISIBLE_DEVICES). The lowest rank that fails is " +
           lowest + ": if all ranks are on one node, " + (lowest == "1" ? "1 GPU is" : lowest + " GPUs are") +
           " visible there.",

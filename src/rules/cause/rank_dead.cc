@@ -22,7 +22,7 @@ namespace tacet {
 namespace {
 
 const char* ProofOfEnd(const Event& end) {
-  return end.Means(Meaning::timed_out)  ? "who is reported as timed out"
+  return end.Means(Meaning::timed_out)  ? "the rank that is reported as timed out"
          : end.Means(Meaning::in_prose) ? "said in the text around the log"
                                         : "how the process ended";
 }

@@ -58,7 +58,7 @@ void JudgePlainRates(const Case& facts, RuleAnswer& answer) {
       finding.evidence.push_back({pair->fast->source, PairFigure(*pair->fast), "the faster pair"});
     finding.fix = {"Measure between " + pair->suspect + " and " + pair->other +
                        " with the same command: if that is slow as well, " + NodeWord(pair->suspect) +
-                       " is at fault; if not, the path between " + pair->shared + " and " + pair->suspect + ".",
+                       " is at fault; if not, the path between " + pair->shared + " and " + pair->suspect + " is.",
                    "Compare the adapters of " + pair->suspect +
                        " with those of the others: rate and state (ibstat, ethtool), PCIe width (lspci -vv), the NIC "
                        "that NCCL chooses for each GPU."};
