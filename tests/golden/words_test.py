@@ -127,6 +127,10 @@ BAD_OUTPUT = BAD + [
     ("'these files do not show'", r"\b[Nn]othing here says how\b"),
     ("'a different ... from'", r"\banother (?:release|version|architecture|shape|network|number|format) (?:than|from)\b|\bother (?:data|settings) than\b"),
     ("'persists'", r"\bstays so\b"),
+    ("'still working'", r"\bstill at work\b"),
+    ("'one time more than'", r"\bonce more than\b"),
+    ("'so setup failed'", r"; process-group setup fails\b"),
+    ("'..., so nothing starts'", r"\b(?:answer|reached|loaded|yet|runs), so that\b"),
 ]
 # What programs other than this one print, which readers look for, and names.
 FOREIGN = re.compile(r"^(?:src/evidence/|src/analysis/signs_of_life|src/model/nccl_warning|src/model/site_messages|src/base/redact|src/launch/python_hook)")
@@ -179,7 +183,8 @@ class Words(unittest.TestCase):
                       "twice, some seconds apart", "a call behind its line 'x'", "waits, by its last line: 'x'", "it was held up itself",
                       "is a cause of its own", "2 sizes are out of line", "raise it on all ranks alike", "See that sshd runs",
                       "which is usual under load", "NCCL goes on without it", "this follows from it", "Mend what it names",
-                      "another release than this process", "training is lost if it stays so", "several per cent"):
+                      "another release than this process", "training is lost if it stays so", "several per cent", "rank 0, which was still at work",
+                      "the host does not answer, so that nothing was started there"):
             self.assertTrue(faults(wrong, BAD_OUTPUT), wrong)
         for right in ("one verdict per job", "18 classes", "Ranks 0, 2, 4 and 6 make", "1 rank waits", "12 % of the step", "288 µs + bytes / 1.74 GB/s",
                       "Rank 3 waits in", "2,000,128 calls in 4 ranks", "there is no address", "takes a step", "128 MiB", "%.1f %%", "width: 100%|",
