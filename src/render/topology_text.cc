@@ -135,7 +135,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
   std::map<int, std::vector<const TopologyNode*>> alike;
   for (const TopologyNode& node : topology.nodes) alike[node.like].push_back(&node);
   std::vector<TextRow> rows = {{{NodeHead(topology)}, {"RANKS"}, {"GPUS"}, {"NICS"}}};
-  for (const auto& [first, nodes] : identical) {
+  for (const auto& [first, nodes] : alike) {
     const TopologyNode& node = *nodes.front();
     std::vector<int> ranks;
     for (const TopologyNode* one : nodes) ranks.insert(ranks.end(), one->ranks.begin(), one->ranks.end());
@@ -148,7 +148,7 @@ void AddNodes(TextPage& page, const TopologyReport& topology) {
   std::map<std::pair<std::string, std::string>, std::set<uint32_t>> hops_of;
   std::vector<std::pair<std::string, std::string>> looks(1);
   std::vector<uint32_t> hops(1, 0);
-  for (const auto& [first, nodes] : identical) {
+  for (const auto& [first, nodes] : alike) {
     uint32_t& own = hops.emplace_back(0);
     for (const TopologyNic& nic : nodes.front()->nics) own += nic.ring_sends;
     looks.emplace_back(GpuWords(*nodes.front(), false), NicWords(*nodes.front()));
