@@ -175,7 +175,7 @@ TEST(ProfileReport, EqualBusIdsOfHostsWithOneNameAreNoSharedGpu) {
 TEST(ProfileReport, OnlyTheIdleTimeOfAnOverloadedStageCanBeSaved) {
   const ProfileReport profile = ProfileCase("gpt_pp_heavy");
   const auto launches = std::find_if(profile.advice.begin(), profile.advice.end(), [](const Advice& advice) {
-    return advice.what.starts_with("Give each rank a GPU");
+    return advice.what.starts_with("Give each rank its own GPU");
   });
   ASSERT_NE(launches, profile.advice.end());
   const TimeBudget& slow = profile.budgets[2].mean;

@@ -114,13 +114,13 @@ class Sentences(unittest.TestCase):
 
     def test_what_the_lines_tell_is_not_asked_for(self):
         self.says("wild/exam/23_nccl_versions.log", "Rank 0 runs NCCL 2.21.5 and rank 8 runs 2.19.3")
-        self.says("wild/exam/28_roce_gid0.log", "GID index 0 is a link-local address", "ibv_modify_qp fails in rank 10 (")
+        self.says("wild/exam/28_roce_gid0.log", "GID index 0 is a link-local address", "ibv_modify_qp fails on rank 10 (")
         self.says("wild/exam/32_xid31_mmu.log", "Xid 31 in the kernel log points to the program")
         self.never_says("wild/exam/32_xid31_mmu.log", "Look for Xid lines")
         self.says("wild/exam/11_ray_verl_repeated.log", "Ray left out 6 lines like these")
         self.never_says("wild/exam/11_ray_verl_repeated.log", "is not in these files: add it")
         self.says("wild/exam/39_summary_only.log", "Find the output of rank 6 (on n-02)")
-        self.says("wild/exam/36_flash_attn_import.log", "was built for another release of PyTorch", "Reinstall the package")
+        self.says("wild/exam/36_flash_attn_import.log", "was built for a different release of PyTorch", "Reinstall the package")
         self.never_says("wild/exam/37_json_in_worker_rich.log", "x1b")
 
     def test_sizes_far_apart_are_different_calls_and_pipelines_wait_for_stages(self):

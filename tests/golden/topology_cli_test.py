@@ -256,7 +256,7 @@ class Output(unittest.TestCase):
         nodes = ran.stdout[ran.stdout.index("\nNodes"):]
         self.assertNotIn("...", nodes)
         self.assertIn("NICS: 1 NIC eth0 (Socket, 1.2 GB/s)", " ".join(nodes.split()))
-        self.assertIn("vm/node0 to vm/node3 (4 alike)", nodes)
+        self.assertIn("vm/node0 to vm/node3 (4 identical)", nodes)
         self.assertLessEqual(max(map(len, nodes.splitlines())), 60)
 
     def test_graphviz_is_well_formed(self):
