@@ -98,6 +98,17 @@ bool EndsSomebody(const Event& event) {
   }
 }
 
+bool IsInterrupt(const Event& event) {
+  return event.kind == EventKind::scheduler_kill && event.As<OutsideEnd>().why == SchedulerKill::signal &&
+         event.As<OutsideEnd>().by == "SIGINT";
+}
+
+// Ctrl-C: whoever sees a job stand still ends it so, and what fails behind it fails because of it.
+const Event* FirstInterrupt(const Incident& incident) {
+  const auto found = std::find_if(incident.events.begin(), incident.events.end(), IsInterrupt);
+  return found == incident.events.end() ? nullptr : &*found;
+}
+
 // The kernel and the scheduler speak of other jobs too. Beside files of a job they count only where they are tied to
 // it.
 bool MayBeForeign(const Incident& incident, const Event& event) {
@@ -184,6 +195,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
   // timeout whatever went wrong; it is one only where something was issued.
   const Event* weak = nullptr;
   bool ended = false;  // some process is gone, by what the lines say
+  const Event* interrupt = FirstInterrupt(incident);
   for (const Event& event : incident.events) {
     const bool crashes = IsSignOfCrash(event), hangs = IsSignOfHang(event);
     const bool asked = event.kind == EventKind::dump_signal && event.Means(Meaning::timed_out) &&
@@ -198,7 +210,9 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (const auto done = finishes.find(event.source.file);
         IsFarewell(event) && done != finishes.end() && done->second < event.source.line)
       continue;
-    ended = ended || (crashes && EndsSomebody(event));
+    const bool by_hand = interrupt && (CameBefore(*interrupt, event) || (interrupt->source.file == event.source.file &&
+                                                                         interrupt->source.line <= event.source.line));
+    ended = ended || (crashes && EndsSomebody(event) && !by_hand);
     if (hangs && earlier(event, hang)) hang = &event;
     if (const Event*& slot = IsCleanUp(event) ? clean_up : crash; crashes && earlier(event, slot)) slot = &event;
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;

@@ -145,6 +145,20 @@ TEST(JobEnd, AToldHangOutranksAFaultThatEndsNobody) {
   }
 }
 
+// Whoever saw the job stand still pressed Ctrl-C.
+TEST(JobEnd, CtrlCEndsAJobThatHung) {
+  Incident incident = OneFile();
+  auto& kill = AddEvent(incident, EventKind::scheduler_kill, 5).Make<OutsideEnd>();
+  kill.why = SchedulerKill::signal;
+  kill.by = "SIGINT";
+  AddEvent(incident, EventKind::exception, 6).Make<Raised>().type = "KeyboardInterrupt";
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed) << "nobody says that it hung";
+  AddEvent(incident, EventKind::told_hang, 1);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
+  AddEvent(incident, EventKind::exception, 3).Make<Raised>().type = "ValueError";
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed) << "a rank had failed";
+}
+
 // py-spy of every rank, then SIGTERM for the launcher.
 TEST(JobEnd, AJobThatIsEndedAfterALookAtAllItsRanksHung) {
   for (const int looked_at : {0, 1, 2}) {

@@ -179,7 +179,7 @@ std::vector<Rank> BarrierWaiters(const Incident& incident, const Event& report) 
   if (report.As<BarrierFailure>().all_listed)
     for (const auto& [rank, process] : incident.process_of) waiters.insert(rank);
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::monitored_barrier_failed && event.peer.known() && event.rank.known())
+    if (event.kind == EventKind::monitored_barrier_failed && event.ranks.empty() && event.rank.known())
       waiters.insert(event.rank);
   if (report.rank.known()) waiters.insert(report.rank);
   for (const Rank rank : report.ranks) waiters.erase(rank);

@@ -74,9 +74,13 @@ std::string ProseOf(std::string_view line) {
   static constexpr CharSet kCode("`=");
   line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));
   while (!line.empty() && (line[0] == '>' || line[0] == '-' || line[0] == '*' || line[0] == ' ')) line.remove_prefix(1);
-  // "## It hangs on two nodes": a heading.
-  if (const size_t marks = line.find_first_not_of('#'); marks > 0 && marks <= 6 && line.substr(marks).starts_with(' '))
-    line.remove_prefix(marks + 1);
+  // "## It hangs on two nodes": a heading. "#it hangs here, and then I stopped it": set apart from the log around it.
+  if (const size_t marks = line.find_first_not_of('#'); marks > 0 && marks <= 6) {
+    if (line.substr(marks).starts_with(' '))
+      line.remove_prefix(marks + 1);
+    else if (marks == 1 && IsSentence(line.substr(1)))
+      line.remove_prefix(1);
+  }
   if (line.size() > 3 && IsDigit(line[0]) && (line[1] == ')' || line[1] == '.') && line[2] == ' ')
     line.remove_prefix(3);
   if (kCode.FindIn(line) == std::string_view::npos && !Contains(line, "--")) return std::string(line);

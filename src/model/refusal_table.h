@@ -739,6 +739,13 @@ inline constexpr Refusal kRefusals[] = {
       "port that is taken, a package that does not load.",
       "Compare pip freeze | grep grpcio with what the release of Ray asks for: a different release can crash the "
       "agent."}},
+    {"ray-worker-died",
+     "worker processes of Ray ended while they started",
+     {"Read why: worker-*.err and python-core-worker-*.log of the process that the line names "
+      "(/tmp/ray/session_latest/logs on that node).",
+      "Start what Ray starts by hand in the same environment: python -c 'import ray, torch'. An import that fails, a "
+      "missing library, or a limit of memory or processes (ulimit -u) ends such workers at once.",
+      "dmesg -T on that node shows OOM kills and segmentation faults."}},
     {"ray-worker-start",
      "worker processes of Ray did not start in time",
      {"Look at the CPU load and the file system of that node: importing Python packages from a slow shared file system "

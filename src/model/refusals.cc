@@ -265,6 +265,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"context-length", {"is greater than the derived max_model_len", ""}},
     {"cudnn-release", {"Loaded runtime CuDNN library: ", "but source was compiled with"}},
     {"ray-agent", {"because one Ray agent failed", ""}},
+    {"ray-worker-died", {"have not registered within the timeout", "The process is dead"}},
     {"ray-worker-start", {"worker process(", "have not registered within the timeout"}},
     {"ray-versions", {"Version mismatch: The cluster was started with", ""}},
     {"ray-disk", {"OutOfDiskError", ""}},
@@ -272,6 +273,7 @@ constexpr RefusalWords kRefusalWords[] = {
     {"ray-runtime-env", {"RuntimeEnvSetupError", ""}},
     {"no-gpu", {"NotEnoughCUDADevices", ""}},
     {"thread-limit", {"libgomp: Thread creation failed", ""}},
+    {"thread-limit", {"system_error", "Resource temporarily unavailable"}},  // what std::thread throws
     {"user-buffers", {"userbuffers", "CUDA Error: "}},
     {"thread-limit", {"creation via pthread_create() failed", ""}},
     {"backward-twice", {"Trying to backward through the graph a second time", ""}},

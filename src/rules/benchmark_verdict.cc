@@ -46,12 +46,16 @@ double BusBandwidth(const BenchmarkLine& line) { return std::max(line.out_of_pla
 
 namespace {
 
-// NCCL's log of the same run is here, too. The warning behind which its setup stops is the reason.
+// NCCL's log of the same run is here, too. The warning behind which its setup stops is the reason; those of its other
+// threads, whose connections close then, follow from it.
 const Event* LastCauseOf(const Incident& incident) {
-  const Event* last = nullptr;
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::nccl_warning && !SetupWentOn(incident, event)) last = &event;
-  return last;
+  const Event *last = nullptr, *first_hand = nullptr;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::nccl_warning || SetupWentOn(incident, event)) continue;
+    last = &event;
+    if (event.As<Warning>().role == NcclWarningRole::cause) first_hand = &event;
+  }
+  return first_hand ? first_hand : last;
 }
 
 void TellReason(const Incident& incident, const SourceRef& failed_at, Finding& finding) {
@@ -59,7 +63,7 @@ void TellReason(const Incident& incident, const SourceRef& failed_at, Finding& f
   if (!reason || (reason->source.file == failed_at.file && reason->source.line == failed_at.line)) return;
   const NcclWarning* known = FindNcclWarning(reason->As<Warning>().id);
   finding.headline += "; NCCL had warned: '" + MessageWords(reason->text) + "'";
-  finding.evidence.push_back(CiteEvent(*reason, "NCCL's last warning"));
+  finding.evidence.push_back(CiteEvent(*reason, "NCCL's warning before it"));
   finding.fix = {
       "Fix what the cited NCCL warning names: the results of the calls below it ('-> N') show that NCCL gave up "
       "there."};

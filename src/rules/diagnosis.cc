@@ -122,6 +122,15 @@ void DropRepeatedEvidence(Finding& finding) {
       evidence.erase(evidence.begin() + static_cast<ptrdiff_t>(i));
 }
 
+// NCCL itself told what failed, which ends its process. What stays open is at most whose fault it was.
+bool CitesNcclsReason(const LineEvents& by_line, const Finding& finding) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+    const auto found = by_line.find({item.source.file, item.source.line});
+    return found != by_line.end() && found->second->kind == EventKind::nccl_warning &&
+           found->second->As<Warning>().role == NcclWarningRole::cause;
+  });
+}
+
 bool CitesReporter(const LineEvents& by_line, const Finding& finding) {
   return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
     const auto found = by_line.find({item.source.file, item.source.line});
@@ -151,16 +160,17 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   AddSiteFindings(facts, diagnosis.findings);
   for (size_t i = of_rules; i < diagnosis.findings.size(); ++i)
     if (const Rule* rule = FindRule(diagnosis.findings[i].cause)) FillTexts(*rule, incident, diagnosis.findings[i]);
+  LineEvents by_line;
+  for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
   // A benchmark that stops says so at the end; where a rule knows the cause, that is what happened.
-  const bool known = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [](const Finding& one) {
-    return one.severity == Severity::critical && !one.cause.empty() && one.confidence != Confidence::possible;
+  const bool known = std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& one) {
+    return one.severity == Severity::critical && !one.cause.empty() &&
+           (one.confidence != Confidence::possible || CitesNcclsReason(by_line, one));
   });
   if (auto failed = FindFailedBenchmark(incident); failed && !known) diagnosis.findings.push_back(std::move(*failed));
   if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
   if (auto slow = FindSlowPeerAccess(incident)) diagnosis.findings.push_back(std::move(*slow));
   if (auto falls = FindFallingBenchmark(incident)) diagnosis.findings.push_back(std::move(*falls));
-  LineEvents by_line;
-  for (const Event& event : incident.events) by_line.try_emplace({event.source.file, event.source.line}, &event);
   for (Finding& finding : diagnosis.findings)
     if (TellOwnExit(facts, finding)) FillTexts(*FindRule(finding.cause), incident, finding);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);

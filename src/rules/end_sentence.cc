@@ -217,10 +217,10 @@ std::string EndSentence(const Case& facts, const Event& event) {
     case EventKind::xla_wait: return XlaWaitWords(event);
     case EventKind::desync_report: return OutOfStepWords(facts, event);
     case EventKind::monitored_barrier_failed:
-      return event.peer.known()
-                 ? who + " was in a monitored barrier when its connection to " + RankWords({event.peer}) +
-                       " failed: look at the output of " + RankWords({event.peer})
-                 : "not every rank reached a monitored barrier";
+      return event.peer.known() ? who + " reached a monitored barrier, and its exchange with " +
+                                      RankWords({event.peer}) + " failed there: " + RankWords({event.peer}) +
+                                      " ended, or did not answer in time because a rank did not reach the barrier"
+                                : "not every rank reached a monitored barrier";
     case EventKind::hung_task: return "the kernel reports " + who + " as blocked";
     case EventKind::process_exited:
       return ExitWords(facts, event, EndedSubjectWords(event, SubjectOf(facts.incident, event)));

@@ -251,7 +251,7 @@ static bool EndsTheProcess(const HeartbeatStuck& stuck) { return !stuck.waits_fo
 bool IsGone(const Case& facts) {
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
     const bool ended = event.kind == EventKind::process_exited || event.kind == EventKind::process_killed ||
-                       event.kind == EventKind::abort_signal;
+                       event.kind == EventKind::abort_signal || event.kind == EventKind::monitored_barrier_failed;
     // PyTorch ends the process with the line itself, whatever the last word of it is.
     const bool ends_itself = event.kind == EventKind::heartbeat_stuck &&
                              (event.Means(Meaning::reported) || EndsTheProcess(event.As<HeartbeatStuck>()));

@@ -164,7 +164,8 @@ std::string TrainingFigures(const Incident& incident) {
   const auto say = [&](const std::string& sentence) { words += (words.empty() ? "" : " ") + sentence; };
   const bool all_zero = record.loss.first == 0 && record.loss.last == 0 && record.zero_loss.lines == 0;
   if (const int64_t lines = record.loss.lines - record.loss.run; lines > 1 && !all_zero)
-    say(LossWords(record.loss.first, record.loss.last, lines));
+    // Steps that end below where they begin are of two runs: their losses show no trend.
+    if (record.last_step >= record.first_step) say(LossWords(record.loss.first, record.loss.last, lines));
   if (record.times.size() > 1) say(PaceRange(record));
   if (const std::string reward = RewardWords(incident); !reward.empty()) say(reward);
   if (record.scale.drops > 0) say(ScaleFellWords(record.scale));

@@ -51,6 +51,12 @@ TEST_P(WildWords, SayWhatTheLogShows) {
 }
 
 const Said kSaid[] = {
+    {"tests/wild/pasted/gloo_peer_in_quotes.txt", {"at [10.8.0.3]:43185:"}, {"43185\""}},
+    {"tests/wild/pasted/barrier_peer_lost.txt", {"lost the connection to rank 0 at"}, {"a peer at"}},
+    {"tests/wild/pasted/barrier_peer_timed_out.txt", {}, {"connection", "ended first"}},
+    {"tests/wild/healthy/two_runs_side_by_side.txt", {}, {"loss went from"}},
+    {"tests/wild/programs/ray_workers_die_at_start.txt", {"ended while they started"}, {"in time"}},
+    {"tests/wild/programs/ray_worker_cannot_start_threads.txt", {"cannot create more threads", "ulimit -u"}, {}},
     // Without a frame of the user's own the innermost one is below the call, and calls nobody.
     {"tests/wild/threads/native_stack_without_user_frames.txt", {"innermost frame clock_nanosleep"}, {"called from"}},
     {"tests/wild/infrastructure/ray_counts_three_nodes_dead.txt",

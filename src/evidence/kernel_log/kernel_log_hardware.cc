@@ -259,6 +259,7 @@ KernelMessage ParseHardwareMessage(std::string_view message, KernelRecord* out) 
 // IPv6: ADDRCONF(NETDEV_UP): ib0: link is not ready
 // bond0: (slave ens1f0): link status definitely down, disabling slave
 // mlx5_core 0000:5c:00.0: Port module event: module 0, Cable unplugged
+// userif-5: sent link down event.      (VMware's: what it tells a virtual machine of that machine's adapter)
 KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out) {
   *out = {};
   out->text = message;
@@ -281,7 +282,8 @@ KernelMessage ParseLinkMessage(std::string_view message, KernelRecord* out) {
   };
   if (!Contains(message, "ink ") && !Contains(message, "unplugged") && !Contains(message, "interface!"))
     return KernelMessage::nothing;
-  if (message.starts_with("ata") || HasAnyCase(message, "nvlink") || Contains(message, "Slot("))
+  if (message.starts_with("ata") || message.starts_with("userif-") || HasAnyCase(message, "nvlink") ||
+      Contains(message, "Slot("))
     return KernelMessage::nothing;
   for (const Phrase& phrase : kPhrases) {
     const size_t at = FindAnyCase(message, phrase.words);

@@ -151,7 +151,10 @@ KernelMessage ParseLostGpu(std::string_view message, KernelRecord* out) {
   // The firmware that gives the GPU's queues their turn does not answer any more.
   const bool scheduler =
       Contains(message, "MES") && ContainsAny(message, {"MES failed to respon", "failed to respond to msg="});
-  const bool wave = (message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ")) ||
+  // amdgpu 0000:dd:00.0: {1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!
+  // A fatal error of any block of the device; the driver resets it next.
+  const bool fatal = message.starts_with("amdgpu ") && Contains(message, "uncorrectable hardware error(ERREVENT");
+  const bool wave = fatal || (message.starts_with("amdgpu") && Contains(message, " sq_intr: error, ")) ||
                     (scheduler && (message.starts_with("amdgpu ") || message.starts_with("[drm:mes_")));
   if (!reset && !fault && !ring && !wave) return KernelMessage::nothing;
   out->kind = Kind::xid;  // the nearest that AMD's driver has: no number, but its own words

@@ -238,6 +238,19 @@ TEST(KernelLogHardware, MemoryErrors) {
   EXPECT_EQ(record.subject, "0000:05:00.0");
 }
 
+TEST(KernelLogFaults, AFatalErrorOfAnAmdGpuIsAFaultOfThatGpu) {
+  const Fragment fragment =
+      Read("[   10.000000] amdgpu 0000:26:00.0: {1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!\n");
+  ASSERT_EQ(fragment.events.size(), 1u);
+  EXPECT_EQ(fragment.events[0].kind, EventKind::xid);
+}
+
+// VMware's host tells so what it told a virtual machine of that machine's adapter.
+TEST(KernelLogLinks, TheAdapterOfAVirtualMachineIsNoLinkOfTheHost) {
+  EXPECT_TRUE(Read("[    1.000000] userif-5: sent link down event.\n[    1.000013] userif-5: sent link up event.\n")
+                  .events.empty());
+}
+
 TEST(KernelLogFaults, SegfaultsTrapsAndHungTasksWithTheirHosts) {
   const Fragment fragment = ReadSample("journal_faults.txt");
   ASSERT_EQ(fragment.events.size(), 6u);

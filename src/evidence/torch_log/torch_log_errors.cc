@@ -175,11 +175,31 @@ void TakeRankList(std::string_view text, std::vector<int32_t>& ranks) {
   }
 }
 
+//  Original exception:
+// [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to ...
+// All but rank 0 say the first sentence whatever happened; only gloo's words below tell whether rank 0 is gone or did
+// not answer in time. In time it answers when all others have come, so who is late need not be rank 0.
+LineUse ReadBarriersError(const LogLine& line, FailureState& state) {
+  constexpr uint32_t kLongestMessage = 4;
+  if (line.voice != state.barrier_voice && line.tagged) return LineUse::not_understood;
+  TorchLogRecord* barrier = state.barrier;
+  if (line.source.line - barrier->source.line > kLongestMessage)
+    return state.barrier = nullptr, LineUse::not_understood;
+  const auto waited = After(line.text, "Timed out waiting ");
+  if (!waited || !Contains(line.text, "gloo")) return LineUse::not_understood;
+  state.barrier = nullptr;
+  std::string_view rest = *waited;
+  int64_t limit_ms = 0;
+  if (TakeNumber(rest, &limit_ms) && rest.starts_with("ms")) barrier->value = limit_ms;
+  barrier->peer = -1;
+  return LineUse::understood;
+}
+
 // [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 30000 ms
 // Rank 0 timed out in monitoredBarrier after 30000 ms.
 // Rank 1 successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank 0. Please
 // check ...
-LineUse ReadMonitoredBarrier(const LogLine& line, RecordList& out) {
+LineUse ReadMonitoredBarrier(const LogLine& line, FailureState& state, RecordList& out) {
   const bool failed = Contains(line.text, "failed to pass monitoredBarrier");
   const bool timed_out = Contains(line.text, "timed out in monitoredBarrier");
   const bool errors = Contains(line.text, "reached monitoredBarrier, but received errors");
@@ -201,6 +221,11 @@ LineUse ReadMonitoredBarrier(const LogLine& line, RecordList& out) {
   if (errors) record->peer = IntAfter<int32_t>(line.text, "from rank ").value_or(-1);
   if (const size_t at = line.text.find("Rank "); errors && at < line.text.find(" successfully reached"))
     record->rank = IntAfter<int32_t>(line.text, "Rank ").value_or(-1);
+  if (errors) {
+    state.barrier = record;
+    state.barrier_voice = line.voice;
+    ReadBarriersError(line, state);  // logs as JSON have it all in one line
+  }
   return LineUse::understood;
 }
 
@@ -242,6 +267,38 @@ LineUse ReadThrown(const LogLine& line, FailureState& state, RecordList& out) {
   if (!is_new) return LineUse::understood;
   record->subject = type;
   record->text = Capped(Trim(words), 600);
+  record->value2 = out.highest_step();
+  return LineUse::understood;
+}
+
+// "St13runtime_error" -> "std::runtime_error"; of "N5boost10wrapexceptINS_6system12system_errorEEE" the innermost name
+std::string NameOfMangled(std::string_view mangled) {
+  const bool standard = mangled.starts_with("St");
+  std::string_view name;
+  for (std::string_view rest = mangled; !rest.empty();) {
+    size_t length = 0;
+    if (IsDigit(rest[0]) && TakeNumber(rest, &length) && length > 0 && length <= rest.size())
+      name = rest.substr(0, length), rest.remove_prefix(length);
+    else
+      rest.remove_prefix(1);
+  }
+  return name.empty() ? std::string(mangled.substr(0, 160)) : (standard ? "std::" : "") + std::string(name);
+}
+
+// [2025-03-04 19:28:30,014 E 27497 27497] logging.cc:113: Unhandled exception: St13runtime_error. what(): ...
+// What ends a worker of Ray in its C++ part. What PyTorch's watchdog throws only says that somebody else failed.
+LineUse ReadUnhandled(const LogLine& line, RecordList& out) {
+  const auto thrown = After(line.text, "Unhandled exception: ");
+  const size_t end = thrown ? thrown->find(". what(): ") : std::string_view::npos;
+  if (end == std::string_view::npos || !Contains(line.text, "logging.cc:")) return LineUse::not_understood;
+  std::string_view words = Trim(thrown->substr(end + 10));
+  words = Trim(words.substr(0, words.find(" [repeated ")));
+  if (line.has(Keyword::work) || Contains(words, "NCCL watchdog")) return LineUse::not_understood;
+  const std::string type = NameOfMangled(thrown->substr(0, end));
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::exception, line, type + std::string(words));
+  if (!is_new) return LineUse::understood;
+  record->subject = type;
+  record->text = Capped(words, 600);
   record->value2 = out.highest_step();
   return LineUse::understood;
 }
@@ -347,6 +404,7 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
     return LineUse::understood;
   }
   if (line.text.starts_with("ray.exceptions.RayTaskError(") || line.text.starts_with("ray::")) ReadRayTask(line, state);
+  if (state.barrier != nullptr && ReadBarriersError(line, state) == LineUse::understood) return LineUse::understood;
   if (!line.keywords.any()) {
     if (!state.thrown.empty() && use == LineUse::not_understood) use = ReadThrown(line, state, out);
     return use;
@@ -358,10 +416,11 @@ LineUse ReadErrorText(const LogLine& line, FailureState& state, RecordList& out)
   if (line.has(Keyword::mismatch)) keep(ReadMismatch(line, out));
   if (line.has(Keyword::prior_iteration) || line.has(Keyword::no_grad)) keep(ReadUnusedParameters(line, state, out));
   if (line.has(Keyword::ready_once) || line.has(Keyword::ready_twice)) keep(ReadMarkedTwice(line, state, out));
-  if (line.has(Keyword::monitored_barrier)) keep(ReadMonitoredBarrier(line, out));
+  if (line.has(Keyword::monitored_barrier)) keep(ReadMonitoredBarrier(line, state, out));
   if (line.has(Keyword::terminate_called) || line.has(Keyword::taken_down) || line.has(Keyword::aborted_comm) ||
       line.has(Keyword::remote_error))
     keep(ReadAbort(line, state, out));
+  if (line.has(Keyword::unhandled)) keep(ReadUnhandled(line, out));
   if (line.has(Keyword::fatal_python)) keep(ReadFatalPython(line, out));
   if (line.has(Keyword::fatal_signal)) keep(ReadFatalSignal(line, out));
   if (line.has(Keyword::idle_engine)) keep(ReadIdleEngine(line, state, out));

@@ -16,6 +16,8 @@ struct FailureState {
   TorchLogRecord* ddp = nullptr;         // the parameters follow
   std::string thrown;                    // type of the C++ exception that ends the process: its words follow
   TorchLogRecord* condition = nullptr;   // of oneCCL, that failed: what to do about it stands on the next line
+  TorchLogRecord* barrier = nullptr;     // a rank's error in a monitored barrier: gloo's own words follow
+  uint32_t barrier_voice = 0;
   AscendBlock ascend;
   std::string bar;                  // the last progress bar before one of its lines
   std::string rdzv_endpoint;        // as torchrun lists it before it connects
@@ -23,7 +25,7 @@ struct FailureState {
   std::string ray_host;             // of the task whose failure Ray tells, with its traceback below
   int64_t ray_pid = -1;
   uint32_t ray_line = 0;
-  int idle_engine = 0;              // how often an engine has said that its workers take nothing
+  int idle_engine = 0;  // how often an engine has said that its workers take nothing
 };
 
 // Texts of errors, in a log line, in the message of an exception or by themselves: CUDA, DDP, barriers, aborts.

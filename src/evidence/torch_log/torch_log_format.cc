@@ -50,7 +50,7 @@ bool HasProof(const KeywordSet& found) {
                                 Keyword::idle_engine,        Keyword::closing_signal,
                                 Keyword::device_assert,      Keyword::fatal_signal})
     if (found.has(keyword)) return true;
-  return false;
+  return found.has(Keyword::unhandled);
 }
 
 // What only the trainer of a model prints: a loss scale that falls, a gradient norm that is not finite.

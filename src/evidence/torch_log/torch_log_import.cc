@@ -44,6 +44,7 @@ class Importer {
     for (const TorchLogRecord* record : records) Take(*record);
     GiveOwners(out_);
     DropSuperseded();
+    DropCutLauncher();
     if (log_.dropped_records > 0)
       out_.Note(DiagnosticSeverity::warning, "too-many-records",
                 std::to_string(log_.dropped_records) + " messages beyond the limit were counted but not kept");
@@ -394,6 +395,17 @@ class Importer {
       if (words.size() > 1 && std::all_of(words.begin(), words.end(), [](const auto& one) { return one.second > 1; }))
         out.push_back(place);
     return out;
+  }
+
+  // That a launcher failed tells something only where nothing else tells how anybody ended.
+  void DropCutLauncher() {
+    const auto cut = [](const Event& event) {
+      return event.kind == EventKind::abort_signal && event.As<Abort>().sentence == kLauncherCut;
+    };
+    const bool known = std::any_of(out_.events.begin(), out_.events.end(), [&](const Event& event) {
+      return event.kind != EventKind::progress && event.kind != EventKind::process_started && !cut(event);
+    });
+    if (known) std::erase_if(out_.events, cut);
   }
 
   // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.

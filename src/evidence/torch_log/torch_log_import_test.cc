@@ -398,6 +398,38 @@ TEST(TorchLogImport, ReadsTheDesyncReport) {
   EXPECT_EQ(reports[1]->ranks, (std::vector<Rank>{Rank{4}, Rank{5}}));
 }
 
+// The ranks that wait for rank 0 say the same sentence whatever happened; gloo's words below it tell what did.
+TEST(TorchLogImport, GloosWordsTellWhyAMonitoredBarrierFailed) {
+  const std::string sentence =
+      "[rank2]: RuntimeError: Rank 2 successfully reached monitoredBarrier, but received errors while waiting for "
+      "send/recv from rank 0. Please check rank 0 logs for faulty rank.\n[rank2]:  Original exception: \n[rank2]: "
+      "[../third_party/gloo/gloo/transport/tcp/";
+  const Fragment late =
+      ReadText(sentence + "unbound_buffer.cc:81] Timed out waiting 900000ms for recv operation to complete\n", "x.log");
+  const Event failed = OneEvent(late, EventKind::monitored_barrier_failed);
+  EXPECT_FALSE(failed.peer.known()) << "any rank may have been late";
+  EXPECT_EQ(failed.As<BarrierFailure>().timeout_ms, 900'000);
+  const Fragment gone = ReadText(sentence + "pair.cc:534] Connection closed by peer [10.0.0.2]:35230\n", "x.log");
+  EXPECT_EQ(OneEvent(gone, EventKind::monitored_barrier_failed).peer.value, 0);
+  EXPECT_EQ(OneEvent(gone, EventKind::connection_lost).peer.value, 0);
+}
+
+TEST(TorchLogImport, ReadsWhatEndsAWorkerOfRayInItsCppPart) {
+  const auto line = [](std::string_view thrown) {
+    return "(W pid=7) [2026-03-04 19:28:30,014 E 7 7] logging.cc:113: Unhandled exception: " + std::string(thrown) +
+           " [repeated 2x across cluster]\n";
+  };
+  const Fragment threads = ReadText(line("N5boost10wrapexceptINS_6system12system_errorEEE. what(): thread: Resource "
+                                         "temporarily unavailable [system:11]"),
+                                    "x.log");
+  const Event raised = OneEvent(threads, EventKind::exception);
+  EXPECT_EQ(raised.As<Raised>().type, "system_error");
+  EXPECT_EQ(OneEvent(ReadText(line("St13runtime_error. what(): no such shard"), "x.log"), EventKind::exception)
+                .As<Raised>()
+                .type,
+            "std::runtime_error");
+}
+
 TEST(TorchLogImport, ReadsTheMonitoredBarrier) {
   const Event failed = OneEvent(ReadSample("torch_monitored_barrier_rank0.log"), EventKind::monitored_barrier_failed);
   EXPECT_EQ(failed.ranks, (std::vector<Rank>{Rank{1}, Rank{3}}));

@@ -344,6 +344,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::agent_runs, "in _monitor_workers"},
     {Keyword::wait_timeout, "waitForInput: "},
     {Keyword::terminate_called, "terminate called "},
+    {Keyword::unhandled, ": Unhandled exception: "},
     {Keyword::fatal_python, "Fatal Python error:"},
     {Keyword::fatal_signal, "*** SIG"},
     {Keyword::core_dumped, "(core dumped)"},

@@ -63,6 +63,7 @@ enum class Keyword : uint8_t {
   rdzv_endpoint,  // of torchrun's list of settings
   agent_runs,     // a call of torchrun's agent once its workers run
   terminate_called,
+  unhandled,
   fatal_python,
   fatal_signal,
   core_dumped,

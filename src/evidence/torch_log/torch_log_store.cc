@@ -261,7 +261,7 @@ std::string_view PeerAddress(std::string_view text) {
     auto rest = After(text, key);
     if (!rest) continue;
     std::string_view address = TakeWord(*rest);
-    while (!address.empty() && (address.back() == ':' || address.back() == ',' || address.back() == '.'))
+    while (!address.empty() && std::string_view(":,.;\"'`)").find(address.back()) != std::string_view::npos)
       address.remove_suffix(1);
     return address;
   }
@@ -349,7 +349,15 @@ LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out)
     if (is_new) record->text = Capped(line.text);
     return LineUse::understood;
   }
-  return of_store ? LineUse::not_understood : ReadLostConnection(line, false, out);
+  if (of_store) return LineUse::not_understood;
+  const LineUse use = ReadLostConnection(line, false, out);
+  // The sentence before it names whose connection it was.
+  if (state.barrier != nullptr && state.barrier_voice == line.voice && use == LineUse::understood) {
+    if (TorchLogRecord* lost = out.Said(TorchLogKind::connection_lost, line, PeerAddress(line.text)))
+      lost->peer = state.barrier->peer;
+    state.barrier = nullptr;
+  }
+  return use;
 }
 
 }  // namespace tacet

@@ -515,14 +515,22 @@ void TracebackReader::WriteWrapper(RecordList& out) {
 }
 
 void TracebackReader::Finish(RecordList& out) {
-  const bool cut = (phase_ == Phase::frames || phase_ == Phase::framed) && (indent_known_ || !raised_.file.empty()) &&
-                   !disregard_ && !in_launcher_ && root_.type.empty() && wrapper_.type.empty();
+  const bool open = (phase_ == Phase::frames || phase_ == Phase::framed) && (indent_known_ || !raised_.file.empty()) &&
+                    !disregard_ && root_.type.empty() && wrapper_.type.empty();
+  const bool cut = open && !in_launcher_;
   if (phase_ == Phase::frames || phase_ == Phase::framed) phase_ = Phase::idle;
   End(out);
   if (!notebook_.type.empty() && !cut) {  // the last line, which names it again, was not pasted
     TorchLogRecord& record = out.Add(TorchLogKind::exception, notebook_.line);
     record.subject = notebook_.type;
     record.value2 = step_;
+  }
+  // Nobody catches what a launcher raises; whether a worker failed, or the launcher itself, stands in the lines that
+  // are missing.
+  if (open && in_launcher_) {
+    TorchLogRecord& record = out.Add(TorchLogKind::abort_signal, raised_.line);
+    record.subject = "launcher";
+    record.object = kLauncherCut;
   }
   if (!cut) return;
   TorchLogRecord& record = out.Add(TorchLogKind::exception, raised_.line);

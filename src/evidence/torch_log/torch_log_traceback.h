@@ -22,6 +22,7 @@ bool IsErrorName(std::string_view type);
 // "['ninja', '-v']' returned non-zero exit status 1": a compiler or a tool that builds, and no process of the job.
 bool IsBuildTool(std::string_view command);
 // Word of TorchLogRecord::subject: the file ends, or other lines begin, before the traceback names its error.
+inline constexpr std::string_view kLauncherCut = "the launcher raised an error, and the lines that name it are missing";
 inline constexpr std::string_view kCutException = "an exception whose name is cut off";
 // ... where the statement that raises it still names its type.
 inline constexpr std::string_view kCutWords = "the traceback is cut before its message";

@@ -223,16 +223,17 @@ void JudgeUnknownEnd(const Case& facts, RuleAnswer& answer) {
     const std::string& address = event->As<LostPeer>().address;
     const bool daemon = event->As<LostPeer>().kind == PeerKind::daemon;
     const bool coordinator = event->As<LostPeer>().kind == PeerKind::coordinator;
+    const std::string named = coordinator ? "process 0" : event->peer.known() ? RankWords({event->peer}) : "";
     finding.headline =
         daemon ? "the launcher lost the connection to its daemon on " + (address.empty() ? "another node" : address) +
                      ": the daemon or its node is gone, or the network failed"
         : coordinator
             ? SubjectWords(subject) +
                   " lost JAX's coordination service, which process 0 runs: process 0 is gone, or the network failed"
-            : SubjectWords(subject) + " lost the connection to a peer" + (address.empty() ? "" : " at " + address) +
-                  ": that process is gone, or the network failed";
+            : SubjectWords(subject) + " lost the connection to " + (named.empty() ? "a peer" : named) +
+                  (address.empty() ? "" : " at " + address) + ": that process is gone, or the network failed";
     if (event->rank.known()) finding.affected_ranks.push_back(event->rank);
-    const std::string peer = coordinator ? "process 0" : address.empty() ? "the peer" : "the process at " + address;
+    const std::string peer = !named.empty() ? named : address.empty() ? "the peer" : "the process at " + address;
     finding.fix = {"Look at what " + peer + " printed at that time, and how it ended.",
                    "The launcher's output shows how each process ended; dmesg -T on the host of " + peer +
                        " shows OOM kills, segfaults and Xid errors.",
