@@ -39,9 +39,52 @@ bool Left(const RankLife& life) {
   return life.left && !Complains(life) && !failed;
 }
 
-}  // namespace
+// It tells of a connection of gloo's that closed, and of nothing that could have closed others.
+bool OnlyLostAPeer(const RankLife& life) {
+  return life.gloo_loss && !life.gloo_timeout && !life.gave_up && !life.timeout && !life.exception && !life.finished &&
+         !life.gpu_error && !life.cuda_oom && !life.host_memory && !life.segfault && !life.oom_killed && !life.aborted;
+}
 
-EarlyLeavers FindEarlyLeavers(const SignsOfLife& signs, const Outcome& outcome) {
+// It may say that it is done; how it ended nobody tells.
+bool TellsOfNoEnd(const RankLife& life) {
+  return !Complains(life) && !life.exited && !life.vanished && !life.has_cut_file;
+}
+
+// The first connection that closed was that of the one rank that tells of none.
+EarlyLeavers FindFirstToClose(const SignsOfLife& signs, const PrintedLines& printed, const OutputFront& front,
+                              const NamelessWaits& nameless) {
+  if (!nameless.timeouts.empty() || nameless.error || nameless.interrupted) return {};
+  EarlyLeavers found;
+  std::vector<const RankLife*> quiet;
+  size_t failed = 0;
+  for (const auto& [rank, life] : signs.ranks) {
+    if (TellsOfNoEnd(life)) {
+      quiet.push_back(&life);
+      continue;
+    }
+    if (!OnlyLostAPeer(life)) return {};
+    found.waiters.push_back(rank);
+    failed += life.exited && life.exited->As<ProcessEnd>().code == 1;
+    if (!found.felt) found.felt = life.gloo_loss;
+  }
+  const RankLife* left = quiet.size() == 1 ? quiet.front() : nullptr;
+  if (left && found.felt) {
+    found.listed = failed == found.waiters.size();
+    if (!left->finished && !found.listed) return {};
+  } else if (found.waiters.empty() && front.kind == OutputFront::Kind::elsewhere &&
+             nameless.losses.size() + 1 == signs.ranks.size()) {
+    left = signs.Of(front.rank);
+    for (const RankLife* one : quiet)
+      if (one != left) found.waiters.push_back(one->rank);
+    found.felt = nameless.losses.front();
+  }
+  if (!left || !found.felt || printed.LastOf(left->rank).empty()) return {};
+  found.last = printed.LastOf(left->rank).back();
+  found.ranks = {left->rank};
+  return found;
+}
+
+EarlyLeavers FindTold(const SignsOfLife& signs, const Outcome& outcome) {
   EarlyLeavers found;
   size_t others = 0;
   for (const auto& [rank, life] : signs.ranks) {
@@ -68,6 +111,14 @@ EarlyLeavers FindEarlyLeavers(const SignsOfLife& signs, const Outcome& outcome) 
   for (const auto& [rank, life] : signs.ranks)
     if (!Left(life) && FirstWait(life)) found.waiters.push_back(rank);
   return found;
+}
+
+}  // namespace
+
+EarlyLeavers FindEarlyLeavers(const SignsOfLife& signs, const Outcome& outcome, const PrintedLines& printed,
+                              const OutputFront& front, const NamelessWaits& nameless) {
+  EarlyLeavers found = FindTold(signs, outcome);
+  return found ? found : FindFirstToClose(signs, printed, front, nameless);
 }
 
 }  // namespace tacet

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "analysis/nameless_waits.h"
 #include "analysis/output_front.h"
 #include "analysis/signs_of_life.h"
 #include "analysis/stack_reading.h"
@@ -17,8 +18,12 @@ namespace tacet {
 // So it is with a limit that a program sets itself. Empty unless somebody's time was up. A rank whose output visibly
 // ends before the others' is not listed, unless its stack shows it in code of its own, or the lines that it prints
 // show that it is at another place, or that it went on after the others had gone (with the Incident).
+// Who waited until the time was up waited for somebody else: where that is all but one, it is that one, though it lost
+// the others when it came. Where more than one is left (a launcher ends the others with the first), the lines that they
+// print must set one of them apart.
 std::vector<ToldLaggard> FindGlooLaggards(const SignsOfLife& life, const std::vector<StackReading>& stacks = {},
-                                          const OutputFront& front = {}, const PrintedLines& printed = {});
+                                          const OutputFront& front = {}, const PrintedLines& printed = {},
+                                          const NamelessWaits& nameless = {});
 
 // All ranks but this one raise because gloo lost a peer, nobody because its time was up: the process is gone.
 bool IsMissedByGloo(const SignsOfLife& life, const RankLife& rank);

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/nameless_waits.h"
 #include "analysis/plain_figures.h"
 #include "model/nccl_warnings.h"
 
@@ -96,11 +97,6 @@ bool EndsSomebody(const Event& event) {
     case EventKind::fabric_down: return false;
     default: return true;
   }
-}
-
-bool IsInterrupt(const Event& event) {
-  return event.kind == EventKind::scheduler_kill && event.As<OutsideEnd>().why == SchedulerKill::signal &&
-         event.As<OutsideEnd>().by == "SIGINT";
 }
 
 // Ctrl-C: whoever sees a job stand still ends it so, and what fails behind it fails because of it.
@@ -204,7 +200,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if ((asked || found) && (!weak || (asked && weak->kind != event.kind))) weak = &event;
     if ((!crashes && !hangs) || MayBeForeign(incident, event)) continue;
     const auto step = steps.find(event.source.file);
-    const bool went_on = step != steps.end() && step->second > event.source.line;
+    const bool of_others = event.Means(Meaning::gloo_timeout) || event.Means(Meaning::gloo_loss);
+    const bool went_on = step != steps.end() && step->second > event.source.line && !of_others;
     if (went_on && !IsLastWord(event)) continue;
     if (event.kind == EventKind::store_lost && event.As<LostPeer>().ends_itself) continue;
     if (const auto done = finishes.find(event.source.file);

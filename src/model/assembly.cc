@@ -360,6 +360,22 @@ class JobBuilder {
     return closes ? static_cast<int64_t>(most) : -1;
   }
 
+  // One text in which every rank from 0 on marks lines of its own, more than one each: "[rank 2] step 4 ...".
+  int64_t CountMarked() const {
+    constexpr size_t kMostMarks = 4096;
+    int64_t most = -1;
+    for (const LogOutline& outline : incident_.outlines) {
+      std::map<int32_t, size_t> lines;
+      for (const OwnLine& line : outline.own_lines)
+        if (line.rank >= 0 && !line.local) lines[line.rank] += static_cast<size_t>(line.times);
+      const bool all = lines.size() >= 2 && lines.size() <= kMostMarks &&
+                       std::cmp_equal(lines.rbegin()->first + 1, lines.size()) &&
+                       std::all_of(lines.begin(), lines.end(), [](const auto& one) { return one.second > 1; });
+      if (all) most = std::max(most, static_cast<int64_t>(lines.size()));
+    }
+    return most;
+  }
+
   // "rank=3 world=8", where all who tell it tell the same; and "rank 2/4", where the lines of all of them are here: a
   // group's numbers look the same.
   int64_t StatedWorld() const {
@@ -404,7 +420,7 @@ class JobBuilder {
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::watchdog_timeout && event.peer.known() && event.peer.value < (1 << 24))
         size = std::max<int64_t>(size, event.peer.value + 1);
-    if (!incident_.world_told) size = std::max(size, CountLaunched());
+    if (!incident_.world_told) size = std::max({size, CountLaunched(), CountMarked()});
     incident_.world_size = size;
     const auto seen = static_cast<int64_t>(incident_.process_of.size());
     incident_.lists_world = size <= seen || (size <= INT32_MAX && room_.TakeRanks(size - seen));

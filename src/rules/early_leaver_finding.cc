@@ -26,7 +26,8 @@ std::string WaitWords(const Case& facts) {
 }  // namespace
 
 std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
-  const EarlyLeavers left = FindEarlyLeavers(facts.analyses.life, facts.analyses.outcome);
+  const EarlyLeavers left = FindEarlyLeavers(facts.analyses.life, facts.analyses.outcome, facts.analyses.printed,
+                                             facts.analyses.front, ReadNamelessWaits(facts.incident));
   if (!left) return std::nullopt;
   const bool one = left.ranks.size() == 1;
   const std::string who = RankWords(left.ranks);
@@ -48,12 +49,16 @@ std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
   finding.headline = (one ? "The program of " + who + " ended" : "The programs of " + who + " ended") +
                      " without an error while " + RankWords(left.waiters) + " still waited" + WaitWords(facts) +
                      (last ? "; the last line of " + RankWords({left.ranks.front()}) + " is " + QuotedLine(*last) : "");
-  finding.evidence.push_back(CiteEvent(*left.left, "the program of " + who + " ends"));
+  if (left.left) finding.evidence.push_back(CiteEvent(*left.left, "the program of " + who + " ends"));
   if (last) finding.evidence.push_back({last->source, last->text, "the last line that the program itself printed"});
   finding.evidence.push_back(CiteEvent(*left.felt, "what the others report after that"));
   finding.explanation =
-      "PyTorch prints this warning when a program ends. A rank that ends while others are in a collective has issued "
-      "fewer collectives than they have.";
+      (left.left ? std::string("PyTorch prints this warning when a program ends. ")
+                 : "All other ranks report only that a connection closed" +
+                       std::string(left.listed ? ", and the launcher does not list " + who + " among those that failed"
+                                               : "") +
+                       ": the first connection that closed was that of " + who + ". ") +
+      "A rank that ends while others are in a collective has issued fewer collectives than they have.";
   finding.fix = {
       "Find out why " + who +
           " finished before the others: fewer batches in the data of this rank, an early return, early stopping "

@@ -8,6 +8,7 @@
 
 #include "rules/activity_words.h"
 #include "rules/awaited_finding.h"
+#include "rules/late_finding.h"
 #include "rules/message_words.h"
 #include "rules/stack_finding.h"
 #include "rules/words.h"
@@ -50,29 +51,6 @@ std::optional<Finding> LaggingFinding(const Case& facts) {
                      "for a server or a lock?",
                  "Set a timeout on every external wait (queues, HTTP, locks): DataLoader(timeout=...) turns a wait for "
                  "data into an error."};
-  return finding;
-}
-
-// By a limit of the program's own: whoever raises waited.
-std::optional<Finding> GivenUpFinding(const Case& facts) {
-  if (facts.analyses.told.size() != 1) return std::nullopt;
-  const ToldLaggard& told = facts.analyses.told.front();
-  const Event* first = nullptr;
-  for (const Rank rank : told.waiters)
-    if (const RankLife* life = facts.analyses.life.Of(rank); life && life->gave_up && !first) first = life->gave_up;
-  const OutputFront& front = facts.analyses.front;
-  if (!first || front.rank != told.rank ||
-      (front.kind != OutputFront::Kind::lags && front.kind != OutputFront::Kind::elsewhere))
-    return std::nullopt;
-  const std::string who = RankWords({told.rank});
-  Finding finding = HostFinding({told.rank}, told.waiters);
-  finding.headline = RankWords(told.waiters) + " gave up waiting (" + first->As<Raised>().type + ": " +
-                     MessageWords(first->text) + "), and " + who +
-                     ", which raised nothing, was elsewhere: " + OutputWords(front);
-  CiteOutputFront(facts, finding);
-  finding.evidence.push_back(CiteEvent(*first, RankWords(told.waiters) + " gave up waiting with this error"));
-  finding.fix = {"Look at what " + who + " does after its last line: how long can it take, and why on this rank only?",
-                 "Split this work across all ranks, do it outside the job, or raise the program's own limit."};
   return finding;
 }
 
@@ -220,7 +198,7 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   if (!facts.analyses.sources.empty()) return std::nullopt;
   for (const auto find :
-       {LaggingFinding, GivenUpFinding, MissingFileFinding, AwaitedFinding, TimerFinding, FindingByStacks})
+       {LaggingFinding, LateFinding, MissingFileFinding, AwaitedFinding, TimerFinding, FindingByStacks})
     if (auto finding = find(facts)) {
       CannotTell open = StackQuestion(facts, finding->ranks);
       return OutputFinding{std::move(*finding), std::move(open)};

@@ -51,6 +51,17 @@ bool IsOfCommunication(const Event& event) {
   return false;
 }
 
+// What is cited for it was raised while ranks met, by what they met with.
+bool FailsInSetup(const Case& facts, const Finding& finding) {
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    return event.kind == EventKind::exception && event.As<Raised>().during == Activity::setup &&
+           event.As<Raised>().in_collective &&
+           std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+             return item.source.file == event.source.file && item.source.line == event.source.line;
+           });
+  });
+}
+
 Finding SettingFinding(const Case& facts, Status status, Confidence confidence) {
   const StatedDifference& stated = facts.analyses.stated;
   Finding finding;
@@ -134,6 +145,9 @@ std::optional<Finding> TellStatedDifference(const Case& facts, std::vector<Findi
     const bool named = first->ranks == std::vector<Rank>{stated.rank};
     const bool setting = stated.kind == StatedDifference::Kind::setting;
     // What a rank issues depends on its settings, and what it needs to join as well.
+    // So it is with what they must have in common, where the group cannot be set up.
+    const bool of_setup = matter == Matter::end && stated.must_agree && FailsInSetup(facts, *first);
+    if (of_setup) return SettingFinding(facts, first->status, Confidence::likely);
     const bool explains = (matter == Matter::calls && (named || first->ranks.empty())) || matter == Matter::setup;
     if (explains && setting && first->confidence != Confidence::certain)
       return SettingFinding(facts, first->status, Confidence::likely);

@@ -443,7 +443,11 @@ class Importer {
         return later(last_step, event);
       // A summary at the end may name the last step again; only a higher one is progress.
       const bool itself = later(last_rise, event) && (highest[event.speaker] > step_before || step_before < 0);
-      const bool went_on = error && (itself || event.source.line < all_went_on || caught(event));
+      // Who waited for others in vain, or lost them, trains no further; whose steps follow in a file of several ranks
+      // is another one.
+      const bool of_others = event.Means(Meaning::gloo_timeout) || event.Means(Meaning::gloo_loss);
+      const bool may = error && (Speaks(event) || !of_others);
+      const bool went_on = may && (itself || event.source.line < all_went_on || caught(event));
       if (went_on && (event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
                       event.kind == EventKind::disk_full || event.kind == EventKind::shared_memory_full))
         out_.survived.push_back({event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived)});

@@ -290,6 +290,16 @@ std::string_view WithoutQuotes(std::string_view line) {
   return line;
 }
 
+// "GLOBAL_RANK: 3, MEMBER: 4/8", "starting rank 3 of 4", "joining as rank 1 of 8": what a process says before it meets
+// the others.
+bool TellsOfJoining(std::string_view text) {
+  if (Contains(text, ", MEMBER: ")) return true;
+  const std::string low = LowerCase(text.substr(0, 200));
+  return ContainsAny(
+      low, {"starting rank ", "starting as rank ", "joining as rank ", "launching rank ", "initializing rank ",
+            "starting worker rank ", "starting process rank ", "init_process_group rank ", "setting up rank "});
+}
+
 struct Looks {
   LogOutline outline;
   MilestoneReader milestones;
@@ -302,6 +312,7 @@ struct Looks {
   size_t marked = 0;  // "20:24:30.297 rank 2: batch 10 is here"
   bool of_job = false;
   bool attended = false;          // a rank waits for somebody: "rank 1: waiting for the debugger to attach"
+  bool stack_of_job = false;      // faulthandler shows a thread inside torch.distributed
   bool labels_are_ranks = false;  // the labels of srun, mpirun or torchrun count ranks
   bool tasks_are_ranks = false;   // ... those of srun, which a line of its own text may look like
 };
@@ -395,6 +406,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   const bool counts = !figures && look.counting.Read(text);
   if (of_table || counts) look.counted_bytes += size;
   look.of_job = look.of_job || HasJobsWord(text);
+  look.stack_of_job = look.stack_of_job || (text.starts_with("File \"") && Contains(text, "/torch/distributed/"));
   if (out.ended_well.empty() && TellsGoodEnd(text)) {
     out.ended_well = std::string(text.substr(0, 160));
     out.ended_source = source;
@@ -420,7 +432,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   if (const int64_t world = WorldOfLine(text); world > 0)
     out.stated_world = out.stated_world == -1 || out.stated_world == world ? world : -2;
   // initializing ddp: GLOBAL_RANK: 3, MEMBER: 4/8: Lightning's word, once for each process
-  if (named.rank >= 0 && named.world > 0 && out.joining.size() < kMostQuotedRanks && Contains(text, ", MEMBER: "))
+  if (named.rank >= 0 && named.world > 0 && out.joining.size() < kMostQuotedRanks && TellsOfJoining(text))
     out.joining.push_back({named.rank, std::string(text.substr(0, 200)), source});
   if (!named.words.empty() && level != 'E' && level != 'F') KeepLastLine(named.rank, named.words, source, out);
   if (level == 0 && named.rank < 0 && !figures && harmless) out.bytes += size;
@@ -484,6 +496,9 @@ bool IsOfAJob(const Looks& look) {
   if (known || (!outline.harmless.empty() && look.of_job) || TellsRates(outline) || !outline.ended_well.empty() ||
       ContainsAny(outline.served.words, {"/v1/", "/generate"}))
     return true;
+  // What the program printed before its stack was written.
+  constexpr size_t kFewestOwn = 2;
+  if (look.stack_of_job && outline.own_lines.size() >= kFewestOwn) return true;
   // A quarter of the lines: the others are what the program prints by itself.
   constexpr size_t kFewestMarked = 4;
   if (!look.of_job || (shaped + look.named + look.marked) * 4 < look.lines) return false;

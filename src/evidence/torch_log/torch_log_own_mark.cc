@@ -21,19 +21,23 @@ bool IsLetterOfMark(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <=
 bool CountsOtherThings(std::string_view word) {
   const std::string low = LowerCase(word);
   for (const std::string_view one :
-       {"step",  "iter",    "epoch",  "batch", "round", "it",     "ep",     "fold",   "trial",   "layer",
-        "block", "phase",   "task",   "stage", "env",   "actor",  "worker", "loader", "shard",   "sample",
-        "query", "request", "prompt", "user",  "item",  "expert", "head",   "thread", "attempt", "run",
-        "seed",  "update",  "part",   "file",  "chunk", "game",   "agent",  "client", "server",  "node",
-        "host",  "job",     "gen",    "frame", "line",  "warning"})
+       {"step",    "iter",   "epoch",   "batch",  "round", "it",   "ep",     "fold",   "trial",
+        "layer",   "block",  "phase",   "task",   "stage", "env",  "actor",  "loader", "shard",
+        "sample",  "query",  "request", "prompt", "user",  "item", "expert", "head",   "thread",
+        "attempt", "run",    "seed",    "update", "part",  "file", "chunk",  "game",   "agent",
+        "client",  "server", "node",    "host",   "job",   "gen",  "frame",  "line",   "warning"})
     if (low.starts_with(one)) return true;
   return false;
 }
+
+// Processes that are ranks only where something else shows it: launchers call ranks so, and data loaders their workers.
+bool MayCountOthers(std::string_view word) { return LowerCase(word).starts_with("worker"); }
 
 struct OwnMarkAt {
   std::string key;
   int32_t number = -1;
   std::string_view rest;
+  bool unsure = false;  // the word alone does not show that it counts ranks
 };
 
 // "(chat 2) ...", "[r2] ...", "<2> ...", "replica-2: ...", "gpu2 | ..."
@@ -66,6 +70,7 @@ OwnMarkAt MarkAt(std::string_view text) {
   if (mark.rest.empty()) return mark;
   mark.key = std::string(text.substr(0, static_cast<size_t>(rest.data() - text.data()) + digit)) + "#" + close;
   mark.number = value;
+  mark.unsure = MayCountOthers(rest.substr(0, word));
   return mark;
 }
 
@@ -74,7 +79,25 @@ struct MarkUsage {
   std::map<int32_t, std::map<uint64_t, size_t>> shapes;  // of the lines behind each number, with their count
   size_t lines = 0, falls = 0;                           // falls: a number below that of the line before
   int32_t before = -1;
+  bool unsure = false;
 };
+
+// A frame, the code under it, a launcher's table: no program marks these.
+bool IsOfAnError(std::string_view text) {
+  for (const std::string_view begin : {"  ", "Traceback (most", "====", "----"})
+    if (text.starts_with(begin)) return true;
+  return false;
+}
+
+// "  rank      : 1 (local_rank: 1)" of torchrun's list of those that failed; -1: another line.
+int32_t FailedRankIn(std::string_view text) {
+  text = Trim(text);
+  int32_t rank = -1;
+  if (!TakeLiteral(text, "rank ")) return -1;
+  text = Trim(text);
+  if (!TakeLiteral(text, ": ") || !TakeNumber(text, &rank) || !text.starts_with(" (local_rank: ")) return -1;
+  return rank;
+}
 
 // Each number from 0 on, and a line of one kind that returns behind each of them.
 bool AreRanks(const MarkUsage& usage) {
@@ -94,12 +117,15 @@ bool AreRanks(const MarkUsage& usage) {
 
 OwnMark OwnMark::Find(std::string_view bytes, const LabelStyle& style) {
   std::map<std::string, MarkUsage> usages;
+  std::set<int32_t> failed;  // by the launcher's numbers
   size_t lines = 0;
   LineReader reader(bytes);
   std::string_view line;
   while (lines < kMostMarkLines && reader.Next(&line)) {
     const LinePrefix prefix = SplitPrefix(line.substr(0, 2000), style);
     if (prefix.rank >= 0 || prefix.severity != 0 || IsLibraryLine(prefix.text)) continue;
+    if (const int32_t rank = FailedRankIn(prefix.text); rank >= 0) failed.insert(rank);
+    if (IsOfAnError(prefix.text)) continue;
     ++lines;
     const OwnMarkAt mark = MarkAt(Trim(prefix.text));
     if (mark.number < 0 || (usages.size() >= kMostMarkKeys && !usages.contains(mark.key))) continue;
@@ -108,6 +134,7 @@ OwnMark OwnMark::Find(std::string_view bytes, const LabelStyle& style) {
     ++usage.lines;
     usage.falls += mark.number < usage.before;
     usage.before = mark.number;
+    usage.unsure = mark.unsure;
     ++usage.shapes[mark.number][PlaceOf(mark.rest, -1).shape];
   }
   OwnMark found;
@@ -115,6 +142,8 @@ OwnMark OwnMark::Find(std::string_view bytes, const LabelStyle& style) {
   for (const auto& [key, usage] : usages) {
     // Nearly all that the program prints, and not a list among other lines.
     if (usage.lines * 2 < lines || usage.lines <= most || !AreRanks(usage)) continue;
+    // Several ranks failed, by the launcher's own list, and each of them is one of those that print.
+    if (usage.unsure && (failed.size() < 2 || *failed.rbegin() > usage.shapes.rbegin()->first)) continue;
     most = usage.lines;
     found.key_ = key;
   }

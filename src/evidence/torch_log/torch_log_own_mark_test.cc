@@ -31,6 +31,10 @@ TEST(OwnMarks, AreWhatReturnsWithEachNumber) {
 TEST(OwnMarks, CountersAndListsAreNone) {
   EXPECT_EQ(RankIn(Interleaved("[step ", "]"), "[step 2] fit 0.3 s"), -1);
   EXPECT_EQ(RankIn(Interleaved("worker ", ": "), "worker 2: fit 0.3 s"), -1) << "of a data loader";
+  const std::string listed = "  rank      : 0 (local_rank: 0)\n  rank      : 2 (local_rank: 2)\n";
+  EXPECT_EQ(RankIn(Interleaved("worker ", ": ") + listed, "worker 2: fit 0.3 s"), 2) << "the launcher names them";
+  EXPECT_EQ(RankIn(Interleaved("worker ", ": ") + listed + "  rank      : 5 (local_rank: 5)\n", "worker 2: fit"), -1)
+      << "more ranks failed than such workers print";
   std::string rising;
   for (int number = 0; number < 9; ++number) rising += "(part " + std::to_string(number) + ") loss 0.31\n";
   EXPECT_EQ(RankIn(rising, "(part 2) loss 0.3"), -1);

@@ -39,6 +39,15 @@ std::string_view TypeOf(std::string_view body) {
   return body.substr(0, end);
 }
 
+// "send" and "recv" of torch.distributed and what is built on them; empty: another call.
+std::string_view MessageCallOf(std::string_view function) {
+  for (const std::string_view one : {"send", "isend", "send_object_list"})
+    if (function == one) return "send";
+  for (const std::string_view one : {"recv", "irecv", "recv_object_list", "batch_isend_irecv"})
+    if (function == one) return "recv";
+  return {};
+}
+
 // Code that runs where several processes work on one job.
 bool IsFileOfAJob(std::string_view file) {
   return ContainsAny(file, {"torch/distributed/", "torch/nn/parallel/", "deepspeed/", "megatron/", "horovod/", "ray/",
@@ -199,6 +208,8 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   raised_.in_spawn = file.ends_with("torch/multiprocessing/spawn.py");  // the innermost frame counts
   in_launcher_ = IsLaunchersFile(file);
   const auto function = After(rest.substr(quote), ", in ");
+  if (file.ends_with("torch/distributed/distributed_c10d.py"))
+    if (const std::string_view call = MessageCallOf(function.value_or("")); !call.empty()) raised_.message_call = call;
   raised_.innermost_file = Capped(file, 500);
   raised_.innermost_function = Capped(function.value_or(""), 200);
   raised_.by_statement = false;
@@ -623,6 +634,7 @@ void TracebackReader::Write(RecordList& out) {
   record.value2 = step_;
   record.in_thread = !told.thread.empty();
   record.in_collective = told.in_collective;
+  record.op = told.message_call;
   record.of_job = raised_.of_job || root_.of_job;
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
   // An assertion without words of its own: its condition is all that it says.

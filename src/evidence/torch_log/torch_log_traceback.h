@@ -44,6 +44,7 @@ struct RaisedException {
   bool in_spawn = false;       // raised by torch.multiprocessing.spawn for a process of its own
   bool in_rendezvous = false;  // raised while the job's store was being set up
   bool in_collective = false;  // raised below a call of torch.distributed
+  std::string message_call;    // "send", "recv": ... between two ranks
   bool of_job = false;         // a frame is of code that several processes run together
   int32_t origin = -1;         // the rank that raised it, where another one prints it
   bool of_server = false;

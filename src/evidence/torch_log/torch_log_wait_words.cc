@@ -70,6 +70,10 @@ LineWait WaitToldIn(std::string_view text) {
     if (!phrase.starts_with("waiting") && !phrase.starts_with("waits")) continue;  // "will wait for ..."
     return AreWaitedPeers(behind) ? LineWait::peers : LineWait::thing;
   }
+  // "another process holds tokens.cache.lock, waiting"
+  if ((low.ends_with(", waiting") || low.ends_with(", waiting ...") || low.ends_with(", waiting...")) &&
+      Contains(low, "lock"))
+    return LineWait::thing;
   return ContainsAny(low, {"not exist yet", "n't exist yet", "not there yet", "not found yet", "not available yet",
                            "not ready yet", "not present yet", "n't there yet", "n't ready yet", "still missing"})
              ? LineWait::thing

@@ -9,6 +9,7 @@
 
 #include "model/site_messages.h"
 #include "rules/busy_creator.h"
+#include "rules/few_joined.h"
 #include "rules/init_finding.h"
 #include "rules/late_joiner.h"
 #include "rules/library_words.h"
@@ -319,55 +320,13 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   return answer;
 }
 
-// Frameworks print once for each process that it joins ("GLOBAL_RANK: 0, MEMBER: 1/4"). Where the text ends there, and
-// is said to hang there, the others did not start, or print elsewhere.
-static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
-  constexpr uint32_t kLinesOfTheEnd = 3;
-  const auto& events = facts.incident.events;
-  const auto told =
-      std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::told_hang; });
-  if (told == events.end()) return;
-  for (const LogOutline& outline : facts.incident.outlines) {
-    std::set<int32_t> joined;
-    for (const LineOfRank& one : outline.joining) joined.insert(one.rank);
-    if (joined.empty() || joined.size() != outline.joining.size()) continue;
-    const auto lacking = static_cast<int64_t>(outline.world) - static_cast<int64_t>(joined.size());
-    if (lacking <= 0 || outline.last_source.line > outline.joining.back().source.line + kLinesOfTheEnd) continue;
-    std::vector<Rank> came, missing;
-    for (int32_t rank = 0; rank < outline.world && rank < 65536; ++rank)
-      (joined.contains(rank) ? came : missing).push_back(Rank{rank});
-    if (came.size() != joined.size()) continue;
-    const bool one = missing.size() == 1;
-    Finding finding;
-    finding.cause = "init-rank-missing";
-    finding.status = Status::hang;
-    finding.severity = Severity::critical;
-    finding.confidence = Confidence::possible;
-    finding.headline = "only " + RankWords(came) + " of " + std::to_string(outline.world) +
-                       (came.size() == 1 ? " prints that it joins" : " print that they join") + " the setup; " +
-                       RankWords(missing) + (one ? " did not start, or prints" : " did not start, or print") +
-                       " elsewhere";
-    finding.affected_ranks = std::move(came);
-    finding.evidence.push_back(
-        {outline.joining.back().source, outline.joining.back().text, "the last rank that says that it joins"});
-    finding.evidence.push_back(CiteEvent(*told, "the text around the log says that the job hangs"));
-    finding.fix = {
-        "Check that the launcher starts as many processes as the program expects: with Slurm --ntasks-per-node must be "
-        "the number of GPUs per node, with srun before the program; ps shows what runs.",
-        "If they run: read the output of " + std::string(one ? "that rank" : "those ranks") +
-            ", and see from every node that MASTER_ADDR and MASTER_PORT of rank 0 can be reached (nc -zv)."};
-    answer.findings.push_back(std::move(finding));
-    return;
-  }
-}
-
 static RuleAnswer JudgeMissing(const Case& facts) {
   RuleAnswer answer = JudgeRankMissing(facts);
   // mpirun's daemons tell themselves why they do not start: one cannot connect to another.
   if (!answer.findings.empty() && answer.findings[0].ranks.empty() &&
       answer.findings[0].confidence == Confidence::possible && DaemonCannotConnect(facts.incident))
     answer.findings.clear();
-  if (answer.findings.empty()) JudgeFewJoined(facts, answer);
+  if (auto few = FindFewJoined(facts); few && answer.findings.empty()) answer.findings.push_back(std::move(*few));
   if (auto store = FindUnstartedStore(facts, ReadInit(facts)); store && answer.findings.empty())
     answer.findings.push_back(std::move(*store));
   if (auto waits = FindWaitInSetup(facts); waits && answer.findings.empty())

@@ -3,8 +3,10 @@
 #include <map>
 
 #include "analysis/message_counts.h"
+#include "analysis/told_exchange.h"
 #include "rules/activity_words.h"
 #include "rules/hang_finding.h"
+#include "rules/message_words.h"
 #include "rules/rule.h"
 #include "rules/site_steps.h"
 #include "rules/stack_only.h"
@@ -109,6 +111,44 @@ void JudgeUnmatchedByStacks(const Case& facts, RuleAnswer& answer) {
   answer.open.push_back(
       {"Did " + RankWords({lone->rank}) + " post one " + call + " too many, or its partner one too few?",
        "records of the calls: flight records with NCCL, TORCH_DISTRIBUTED_DEBUG=DETAIL with gloo"});
+}
+
+// Nobody's calls are recorded, and what two ranks printed of one exchange does not fit. That it stands still is told by
+// how the job ended, or by the stack of one that is in a send or receive while nobody else is.
+void JudgeToldExchange(const Case& facts, RuleAnswer& answer) {
+  const JobEnd& end = facts.analyses.end;
+  if (!facts.analyses.sources.empty() || end.kind == JobEnding::finished || end.said) return;
+  const ToldExchange told = FindToldExchange(facts.analyses.printed);
+  if (!told) return;
+  const auto& stacks = facts.analyses.stacks;
+  const auto in_message = std::count_if(stacks.begin(), stacks.end(), [&](const StackReading& one) {
+    return !PointToPointCallOf(facts, one).empty() && one.thread->last_words &&
+           (one.rank == told.of_one || one.rank == told.of_other);
+  });
+  const bool hangs = end.kind == JobEnding::hung || facts.analyses.outcome.hangs() || in_message == 1;
+  Finding finding;
+  finding.cause = "p2p-unmatched";
+  finding.status = hangs ? Status::hang : Status::undetermined;
+  finding.severity = Severity::critical;
+  finding.confidence = hangs && told.odd.known() ? Confidence::likely : Confidence::possible;
+  if (told.odd.known()) finding.ranks = {told.odd};
+  for (const Rank rank : facts.incident.AllRanks())
+    if (rank != told.odd) finding.affected_ranks.push_back(rank);
+  const std::string one = RankWords({told.of_one}), other = RankWords({told.of_other});
+  finding.headline = one + " and " + other + " do not agree on their exchange: " + one + " prints " +
+                     QuotedLine(*told.one) + ", and " + other + " prints " + QuotedLine(*told.other) +
+                     (told.odd.known() ? "; in all rounds before, both had " + std::to_string(told.usual)
+                                       : "; in all rounds before, the two numbers were equal");
+  finding.evidence.push_back({told.one->source, told.one->text, "the last line of " + one});
+  finding.evidence.push_back({told.other->source, told.other->text, "the last line of " + other});
+  for (const StackReading& reading : stacks)
+    if (hangs && !PointToPointCallOf(facts, reading).empty() && reading.thread->last_words &&
+        (reading.rank == told.of_one || reading.rank == told.of_other))
+      finding.evidence.push_back(CiteStack(facts.incident, *reading.thread, RankWords({reading.rank}) + " is here"));
+  finding.fix = {"Find out how " + (told.odd.known() ? RankWords({told.odd}) : one + " and " + other) +
+                     " obtains the number: both sides must compute it from the same data.",
+                 "Send the number of messages first, or compute it once and broadcast it."};
+  answer.findings.push_back(std::move(finding));
 }
 
 // The only message ever between these two, while its owner exchanges many with others: it went to the wrong rank.
@@ -305,6 +345,7 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
   JudgeShortExchange(facts, answer);
   if (answer.findings.empty()) JudgeUnmatchedByStacks(facts, answer);
   if (answer.findings.empty()) JudgePairSetup(facts, answer);
+  if (answer.findings.empty()) JudgeToldExchange(facts, answer);
   return answer;
 }
 

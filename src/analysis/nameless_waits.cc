@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/nameless_waits.h"
+
+#include "analysis/signs_of_life.h"
+
+namespace tacet {
+
+bool IsInterrupt(const Event& event) {
+  if (event.kind == EventKind::exception) return event.As<Raised>().type == "KeyboardInterrupt";
+  return event.kind == EventKind::scheduler_kill && event.As<OutsideEnd>().why == SchedulerKill::signal &&
+         event.As<OutsideEnd>().by == "SIGINT";
+}
+
+NamelessWaits ReadNamelessWaits(const Incident& incident) {
+  NamelessWaits found;
+  for (const Event& event : incident.events) {
+    found.interrupted = found.interrupted || IsInterrupt(event);
+    if (event.rank.known() || event.kind != EventKind::exception) continue;
+    if (event.Means(Meaning::gloo_timeout))
+      found.timeouts.push_back(&event);
+    else if (event.Means(Meaning::gloo_loss))
+      found.losses.push_back(&event);
+    else
+      found.error = found.error || !IsConsequence(event);
+  }
+  return found;
+}
+
+}  // namespace tacet

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "model/incident.h"
+
+namespace tacet {
+
+// Ctrl-C: a person ended what ran, whether it stood still or not.
+bool IsInterrupt(const Event& event);
+
+// Where all ranks print into one text, their tracebacks have no names: what these tell of others, one by one.
+struct NamelessWaits {
+  std::vector<const Event*> timeouts, losses;  // gloo waited until its time was up; gloo lost a peer
+  bool error = false;                          // any other exception stands without a name
+  bool interrupted = false;                    // by Ctrl-C: what ranks tell of others then came of that
+};
+
+NamelessWaits ReadNamelessWaits(const Incident& incident);
+
+}  // namespace tacet
