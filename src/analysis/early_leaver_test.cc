@@ -68,5 +68,41 @@ TEST(EarlyLeaver, EndsThatAreNoneOfThese) {
   }
 }
 
+constexpr const char* kPeerGone = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774";
+
+// Three ranks over gloo: who lost a peer, whom the launcher lists, and who says that it is done.
+std::vector<Rank> FirstToClose(const std::vector<int32_t>& lost, const std::vector<int32_t>& listed, int32_t done) {
+  JobSketch job(3, {});
+  for (const int32_t rank : lost) {
+    Event& raised = job.Say(rank, EventKind::exception);
+    raised.Make<Raised>().type = "RuntimeError";
+    raised.text = kPeerGone;
+    raised.Set(Meaning::consequence);
+    raised.Set(Meaning::gloo_loss);
+  }
+  for (const int32_t rank : listed) job.Say(rank, EventKind::process_exited).Make<ProcessEnd>().code = 1;
+  if (done >= 0) job.Say(done, EventKind::process_finished);
+  Incident incident = job.Finish();
+  LogOutline& outline = incident.outlines.emplace_back();
+  for (int32_t rank = 0; rank < 3; ++rank) {
+    OwnLine line;
+    line.rank = rank;
+    line.text = "iter 12 loss 0.4";
+    outline.own_lines.push_back(line);
+  }
+  const SignsOfLife life = ReadSignsOfLife(incident);
+  return FindEarlyLeavers(life, ReadOutcome(incident, life), ReadPrintedLines(incident), {},
+                          ReadNamelessWaits(incident))
+      .ranks;
+}
+
+TEST(EarlyLeaver, TheFirstConnectionThatClosedIsThatOfWhoTellsOfNone) {
+  EXPECT_EQ(FirstToClose({0, 1}, {0, 1}, -1), std::vector{Rank{2}}) << "the launcher does not list it";
+  EXPECT_EQ(FirstToClose({0, 2}, {}, 1), std::vector{Rank{1}}) << "it says that it is done";
+  EXPECT_TRUE(FirstToClose({0, 1, 2}, {0, 1, 2}, -1).empty()) << "all lost a peer";
+  EXPECT_TRUE(FirstToClose({0}, {0}, -1).empty()) << "two tell of nothing";
+  EXPECT_TRUE(FirstToClose({}, {}, 1).empty()) << "nobody lost anybody";
+}
+
 }  // namespace
 }  // namespace tacet

@@ -82,10 +82,11 @@ GlooVoices ListenTo(const SignsOfLife& life, const NamelessWaits& nameless, cons
       voices.others_fail = true;
     }
   }
-  // As many tracebacks as there are ranks but one, all of them of a wait in vain.
-  const size_t ranks = life.ranks.size();
-  if (voices.waiters.empty() && voices.silent.size() == ranks && ranks > 2 && !nameless.error && front &&
-      !nameless.timeouts.empty() && nameless.timeouts.size() + nameless.losses.size() + 1 == ranks) {
+  // As many tracebacks as there are ranks but one, all of them of a wait in vain; the one that came too late may have
+  // lost the others.
+  const size_t ranks = life.ranks.size(), up = nameless.timeouts.size(), lost = nameless.losses.size();
+  const bool all_but_one = up > 0 && (up + lost + 1 == ranks || (up + 1 == ranks && lost == 1));
+  if (voices.waiters.empty() && voices.silent.size() == ranks && ranks > 2 && !nameless.error && front && all_but_one) {
     std::erase_if(voices.silent, [&](const RankLife* one) {
       if (one->rank != front.rank) voices.waiters.push_back(one->rank);
       return one->rank != front.rank;

@@ -122,6 +122,24 @@ TEST(GlooWaits, WhereAllRaiseOrTwoAreSilentNobodyIsNamed) {
   EXPECT_TRUE(Laggards(two).empty());
 }
 
+// Who lost the others when their time was up came too late, unless all wait for messages of each other.
+TEST(GlooWaits, WhoLostTheOthersAfterTheirTimeWasUpIsWaitedFor) {
+  const auto laggards = [](OpKind call, uint32_t line_of_second) {
+    JobSketch job(3, {});
+    for (const int32_t rank : {0, 1, 2}) {
+      Event& event = job.Say(rank, EventKind::exception);
+      event.Make<Raised>().type = "RuntimeError";
+      event.Make<Raised>().place = {"step", "/srv/train.py", rank == 1 ? line_of_second : 40};
+      event.op = call;
+      event.text = rank == 2 ? kPeerGone : kTimeUp;
+    }
+    return Laggards(job);
+  };
+  EXPECT_EQ(laggards(OpKind::unknown, 40), Ranks({2}));
+  EXPECT_TRUE(laggards(OpKind::recv, 40).empty()) << "a circle of receives";
+  EXPECT_TRUE(laggards(OpKind::unknown, 52).empty()) << "they wait in different calls";
+}
+
 TEST(GlooWaits, AnErrorOfAnybodysOwnExplainsTheRest) {
   JobSketch job(4, {});
   Steps(job, 4, 15);

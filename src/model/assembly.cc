@@ -360,10 +360,15 @@ class JobBuilder {
     return closes ? static_cast<int64_t>(most) : -1;
   }
 
-  // One text in which every rank from 0 on marks lines of its own, more than one each: "[rank 2] step 4 ...".
-  int64_t CountMarked() const {
+  // One text in which every rank from 0 on marks lines of its own, more than one each: "[rank 2] step 4 ...". A list of
+  // GPUs looks the same: something else must tell of ranks.
+  int64_t CountMarked(int64_t known) const {
     constexpr size_t kMostMarks = 4096;
     int64_t most = -1;
+    if (known <= 0 && std::none_of(incident_.events.begin(), incident_.events.end(), [](const Event& event) {
+          return event.Means(Meaning::gloo_timeout) || event.Means(Meaning::gloo_loss);
+        }))
+      return -1;
     for (const LogOutline& outline : incident_.outlines) {
       std::map<int32_t, size_t> lines;
       for (const OwnLine& line : outline.own_lines)
@@ -420,7 +425,7 @@ class JobBuilder {
     for (const Event& event : incident_.events)
       if (event.kind == EventKind::watchdog_timeout && event.peer.known() && event.peer.value < (1 << 24))
         size = std::max<int64_t>(size, event.peer.value + 1);
-    if (!incident_.world_told) size = std::max({size, CountLaunched(), CountMarked()});
+    if (!incident_.world_told) size = std::max({size, CountLaunched(), CountMarked(size)});
     incident_.world_size = size;
     const auto seen = static_cast<int64_t>(incident_.process_of.size());
     incident_.lists_world = size <= seen || (size <= INT32_MAX && room_.TakeRanks(size - seen));

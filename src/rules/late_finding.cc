@@ -45,7 +45,8 @@ bool WasEndedByTheLauncher(const Case& facts, const ToldLaggard& told) {
 }
 
 std::string WaitWords(const ToldLaggard& told, const Event& first) {
-  const std::string place = CodePlaceWords(first.As<Raised>().place);
+  const CodePlace& at = first.As<Raised>().place;
+  const std::string place = at.file.empty() ? "" : CodePlaceWords(at);
   return RankWords(told.waiters) + " gave up waiting" + (place.empty() ? "" : " in " + place) + " (" +
          first.As<Raised>().type + ": " + MessageWords(first.text) + ")";
 }
@@ -103,7 +104,8 @@ std::optional<Finding> LateFinding(const Case& facts) {
   }
   const bool lost = life->gloo_loss != nullptr;
   if (!lost && !WasEndedByTheLauncher(facts, told)) return std::nullopt;
-  const bool same = lost && life->gloo_loss->As<Raised>().place == first->As<Raised>().place;
+  const CodePlace& place = first->As<Raised>().place;
+  const bool same = lost && !place.file.empty() && life->gloo_loss->As<Raised>().place == place;
   finding.confidence = Confidence::possible;
   finding.headline += lost ? " lost the connection to them only after that" +
                                  std::string(same ? ": it came to the same line when they had ended" : "")

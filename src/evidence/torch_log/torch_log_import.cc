@@ -445,7 +445,7 @@ class Importer {
       const bool itself = later(last_rise, event) && (highest[event.speaker] > step_before || step_before < 0);
       // Who waited for others in vain, or lost them, trains no further; whose steps follow in a file of several ranks
       // is another one.
-      const bool of_others = event.Means(Meaning::gloo_timeout) || event.Means(Meaning::gloo_loss);
+      const bool of_others = event.kind == EventKind::exception && Contains(MessageOf(event), "gloo/transport/");
       const bool may = error && (Speaks(event) || !of_others);
       const bool went_on = may && (itself || event.source.line < all_went_on || caught(event));
       if (went_on && (event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||

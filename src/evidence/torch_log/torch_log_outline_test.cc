@@ -68,6 +68,8 @@ TEST(LogOutline, RanksThatPrintAndTheirNumber) {
   EXPECT_EQ(horovod.ranks, (std::vector<int32_t>{2, 3}));
   EXPECT_EQ(horovod.world, 4);
   EXPECT_EQ(FindOutline("Initializing distributed: GLOBAL_RANK: 3, MEMBER: 4/8").ranks, std::vector<int32_t>{3});
+  EXPECT_EQ(FindOutline("2026-11-19 12:58:27,125 24814 INFO starting rank 3 of 4").joining.size(), 1u);
+  EXPECT_TRUE(FindOutline("INFO rank 3 of 4 step 100 loss 0.4").joining.empty());
   EXPECT_EQ(FindOutline("Start running basic DDP example on rank 6.").ranks, std::vector<int32_t>{6});
   EXPECT_TRUE(FindOutline("waiting for data from rank 3").ranks.empty());
   EXPECT_TRUE(FindOutline("[Gloo] Rank 0 is connected to 0 peer ranks.").ranks.empty());
