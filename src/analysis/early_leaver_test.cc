@@ -68,7 +68,7 @@ TEST(EarlyLeaver, EndsThatAreNoneOfThese) {
   }
 }
 
-constexpr const char* kPeerGone = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774";
+constexpr const char* kClosed = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774";
 
 // Three ranks over gloo: who lost a peer, whom the launcher lists, and who says that it is done.
 std::vector<Rank> FirstToClose(const std::vector<int32_t>& lost, const std::vector<int32_t>& listed, int32_t done) {
@@ -76,7 +76,7 @@ std::vector<Rank> FirstToClose(const std::vector<int32_t>& lost, const std::vect
   for (const int32_t rank : lost) {
     Event& raised = job.Say(rank, EventKind::exception);
     raised.Make<Raised>().type = "RuntimeError";
-    raised.text = kPeerGone;
+    raised.text = kClosed;
     raised.Set(Meaning::consequence);
     raised.Set(Meaning::gloo_loss);
   }
