@@ -202,6 +202,7 @@ struct Raised {
   bool in_collective = false;  // raised below a call of torch.distributed
   bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
   bool of_parent = false;      // a child process could not read what its parent pickled for it
+  bool points_back = false;    // its own words say that the reason stands in other lines
   uint32_t told_line = 0;      // the line of a sentence that tells the message, where the traceback is cut before it
 };
 
@@ -363,7 +364,7 @@ struct RasReport {
 enum class MemoryLimit : uint8_t { not_told, host, cgroup };
 
 // Ray's memory monitor and systemd-oomd kill before the kernel has to.
-enum class MemoryKiller : uint8_t { not_told, ray, systemd };
+enum class MemoryKiller : uint8_t { not_told, ray, systemd, container_start };
 
 // What the message tells of whom it killed.
 struct MemoryVictim {

@@ -14,6 +14,7 @@
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 #include "rules/xla_words.h"
 
@@ -36,6 +37,14 @@ std::string StuckWords(const Case& facts, const Event& told_by, const std::strin
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::heartbeat_stuck && event.rank.known()) ranks.insert(event.rank);
   const auto& told = told_by.As<HeartbeatStuck>();
+  std::set<int64_t> engines;  // by their process
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::heartbeat_stuck && event.As<HeartbeatStuck>().waits_for_workers &&
+        event.As<HeartbeatStuck>().reason == told.reason && !event.rank.known())
+      if (const Process* process = ProcessOf(facts.incident, event)) engines.insert(process->pid);
+  if (told.waits_for_workers && engines.size() > 1)
+    return std::to_string(engines.size()) + " engine processes wait for their workers, which " + told.reason +
+           (told.seconds > 0 ? " for " + std::to_string(told.seconds) + " s at a time" : "");
   if (told.waits_for_workers)
     return who + " waits for its workers, which " + told.reason +
            (told.seconds > 0 ? " for " + std::to_string(told.seconds) + " s at a time" : "");

@@ -9,6 +9,7 @@
 
 #include "model/site_messages.h"
 #include "rules/busy_creator.h"
+#include "rules/few_joined.h"
 #include "rules/init_finding.h"
 #include "rules/late_joiner.h"
 #include "rules/library_words.h"
@@ -319,43 +320,29 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   return answer;
 }
 
-// Frameworks print once for each process that it joins ("GLOBAL_RANK: 0, MEMBER: 1/4"). Where the text ends there, and
-// is said to hang there, the others did not start, or print elsewhere.
+// The text says that the job hangs, and ends where a few of its processes say that they join.
 static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
-  constexpr uint32_t kLinesOfTheEnd = 3;
   const auto& events = facts.incident.events;
   const auto told =
       std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::told_hang; });
   if (told == events.end()) return;
   for (const LogOutline& outline : facts.incident.outlines) {
-    std::set<int32_t> joined;
-    for (const LineOfRank& one : outline.joining) joined.insert(one.rank);
-    if (joined.empty() || joined.size() != outline.joining.size()) continue;
-    const auto lacking = static_cast<int64_t>(outline.world) - static_cast<int64_t>(joined.size());
-    if (lacking <= 0 || outline.last_source.line > outline.joining.back().source.line + kLinesOfTheEnd) continue;
-    std::vector<Rank> came, missing;
-    for (int32_t rank = 0; rank < outline.world && rank < 65536; ++rank)
-      (joined.contains(rank) ? came : missing).push_back(Rank{rank});
-    if (came.size() != joined.size()) continue;
-    const bool one = missing.size() == 1;
+    auto few = FindFewJoined(outline);
+    if (!few) continue;
+    const bool one = few->missing.size() == 1;
     Finding finding;
     finding.cause = "init-rank-missing";
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::possible;
-    finding.headline = "only " + RankWords(came) + " of " + std::to_string(outline.world) +
-                       (came.size() == 1 ? " prints that it joins" : " print that they join") + " the setup; " +
-                       RankWords(missing) + (one ? " did not start, or prints" : " did not start, or print") +
-                       " elsewhere";
-    finding.affected_ranks = std::move(came);
-    finding.evidence.push_back(
-        {outline.joining.back().source, outline.joining.back().text, "the last rank that says that it joins"});
+    finding.headline = few->words + "; " + RankWords(few->missing) +
+                       (one ? " did not start, or prints" : " did not start, or print") + " elsewhere";
+    finding.affected_ranks = std::move(few->came);
+    finding.evidence.push_back({few->last->source, few->last->text, "the last rank that says that it joins"});
     finding.evidence.push_back(CiteEvent(*told, "the text around the log says that the job hangs"));
-    finding.fix = {
-        "Check that the launcher starts as many processes as the program expects: with Slurm --ntasks-per-node must be "
-        "the number of GPUs per node, with srun before the program; ps shows what runs.",
-        "If they run: read the output of " + std::string(one ? "that rank" : "those ranks") +
-            ", and see from every node that MASTER_ADDR and MASTER_PORT of rank 0 can be reached (nc -zv)."};
+    finding.fix = {std::string(kLaunchAllStep),
+                   "If they run: read the output of " + std::string(one ? "that rank" : "those ranks") +
+                       ", and see from every node that MASTER_ADDR and MASTER_PORT of rank 0 can be reached (nc -zv)."};
     answer.findings.push_back(std::move(finding));
     return;
   }
