@@ -116,10 +116,10 @@ struct ServiceLoop {
   std::string_view function;
   std::string_view library;
 };
-constexpr ServiceLoop kServiceLoops[] = {
-    {"ncclProxyService", "NCCL"},      {"ncclProxyProgress", "NCCL"},      {"persistentSocketThread", "NCCL"},
-    {"ncclIbAsyncThreadMain", "NCCL"}, {"rasThreadMain", "NCCL"},          {"ucs_async_thread_func", "UCX"},
-    {"blas_thread_server", "OpenBLAS"}, {"c10::ThreadPool::main_loop", "PyTorch"}};
+constexpr ServiceLoop kServiceLoops[] = {{"ncclProxyService", "NCCL"},       {"ncclProxyProgress", "NCCL"},
+                                         {"persistentSocketThread", "NCCL"}, {"ncclIbAsyncThreadMain", "NCCL"},
+                                         {"rasThreadMain", "NCCL"},          {"ucs_async_thread_func", "UCX"},
+                                         {"blas_thread_server", "OpenBLAS"}, {"c10::ThreadPool::main_loop", "PyTorch"}};
 
 const ServiceLoop* FindServiceLoop(std::string_view function) {
   const auto* found = std::find_if(std::begin(kServiceLoops), std::end(kServiceLoops),

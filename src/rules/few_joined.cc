@@ -20,8 +20,7 @@ std::optional<FewJoined> FindFewJoined(const LogOutline& outline, uint32_t end) 
     (joined.contains(rank) ? few.came : few.missing).push_back(Rank{rank});
   if (few.missing.empty() || few.came.size() != joined.size()) return std::nullopt;
   few.last = &last;
-  few.words = "only " + RankWords(few.came) + " of " + std::to_string(outline.world) +
-              (few.came.size() == 1 ? " prints that it joins" : " print that they join") + " the setup";
+  few.words = "only " + RankWords(few.came) + " of " + std::to_string(outline.world);
   return few;
 }
 

@@ -16,7 +16,7 @@ namespace tacet {
 struct FewJoined {
   std::vector<Rank> came, missing;
   const LineOfRank* last = nullptr;  // of those that came
-  std::string words;                 // "only rank 0 of 4 prints that it joins the setup"
+  std::string words;                 // "only rank 0 of 4"
 };
 // `end`: what the output holds from this line on is told by somebody else, as by a scheduler; 0: nothing is.
 std::optional<FewJoined> FindFewJoined(const LogOutline& outline, uint32_t end = 0);

@@ -5,8 +5,8 @@ namespace tacet {
 
 bool NamesVictim(const Event& kill) {
   const MemoryVictim& victim = kill.As<OomKill>().victim;
-  return kill.kind == EventKind::oom_kill && (victim.by == MemoryKiller::ray ||
-                                               victim.by == MemoryKiller::container_start || !victim.who.empty());
+  return kill.kind == EventKind::oom_kill &&
+         (victim.by == MemoryKiller::ray || victim.by == MemoryKiller::container_start || !victim.who.empty());
 }
 
 std::string VictimSentence(const Event& kill) {

@@ -69,9 +69,23 @@ LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
   return LineUse::understood;
 }
 
-// NCCL failure: unhandled cuda error in bench.cu at line: 86 rank: 0         [2] ncclAllReduce failed: unhandled cuda error
-// comm.cpp:120 ncclGroupEnd() 'internal error - please report this issue to the NCCL developers'
-// Programs that call NCCL themselves print its fixed words behind words of their own, which name NCCL.
+// What may stand behind NCCL's words: a mark, a place, a rank, or nothing.
+bool EndsResult(std::string_view told) {
+  size_t length = 0;
+  for (const NcclResult& result : kResults)
+    if (result.distinct && told.starts_with(result.text)) length = result.text.size();
+  const std::string_view behind = told.substr(length);
+  if (Trim(behind).empty()) return true;
+  for (const std::string_view mark : {"'", "\"", ")", "(", ",", ".", ";", "|", "/"})
+    if (Trim(behind).starts_with(mark)) return true;
+  for (const std::string_view word : {" in ", " at ", " rank", " on rank", " NCCL version"})
+    if (behind.starts_with(word)) return true;
+  return false;
+}
+
+// NCCL failure: unhandled cuda error in bench.cu at line: 86 rank: 0         [2] ncclAllReduce failed: unhandled cuda
+// error comm.cpp:120 ncclGroupEnd() 'internal error - please report this issue to the NCCL developers' Programs that
+// call NCCL themselves print its fixed words behind words of their own, which name NCCL.
 LineUse ReadResultText(const LogLine& line, FailureState& state, RecordList& out) {
   // The benchmark's own report and NCCL's own log have readers of their own.
   if (ContainsAny(line.text, {"Test NCCL failure", "NCCL WARN", "NCCL INFO"})) return LineUse::not_understood;
@@ -83,7 +97,9 @@ LineUse ReadResultText(const LogLine& line, FailureState& state, RecordList& out
   if (before.empty() || std::string_view(":'\"(|,").find(before.back()) == std::string_view::npos ||
       !ContainsAny(before, {"nccl", "NCCL", "Nccl"}))
     return LineUse::not_understood;
+  // "ncclUnhandledCudaError: unhandled cuda error is what NCCL returns when ...": somebody explains it.
   const std::string_view told = line.text.substr(at);
+  if (!EndsResult(told)) return LineUse::not_understood;
   const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "result/" + Capped(line.text, 200));
   state.nccl_error = record;
   if (!is_new) return LineUse::understood;

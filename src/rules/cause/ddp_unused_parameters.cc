@@ -49,7 +49,8 @@ static std::string ParameterWords(std::string_view names) {
   if (parts.size() > kMostNamed) {
     const std::string module = SharedModule(parts);
     return (module.empty() ? "" : "of " + module + " ") +
-           (std::string(cut ? "(at least " : "(") + std::to_string(parts.size()) + ": " + parts[0] + ", " + parts[1] + ", ...)");
+           (std::string(cut ? "(at least " : "(") + std::to_string(parts.size()) + ": " + parts[0] + ", " + parts[1] +
+            ", ...)");
   }
   std::string out;
   for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];

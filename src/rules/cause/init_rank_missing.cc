@@ -335,7 +335,8 @@ static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
     finding.status = Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::possible;
-    finding.headline = few->words + "; " + RankWords(few->missing) +
+    finding.headline = few->words + (few->came.size() == 1 ? " prints that it joins" : " print that they join") +
+                       " the setup; " + RankWords(few->missing) +
                        (one ? " did not start, or prints" : " did not start, or print") + " elsewhere";
     finding.affected_ranks = std::move(few->came);
     finding.evidence.push_back({few->last->source, few->last->text, "the last rank that says that it joins"});
