@@ -22,13 +22,6 @@ bool HasBareWord(std::string_view text, std::string_view word) {
   return false;
 }
 
-// "(EngineCore pid=7) ERROR 06-24 02:06:20 [core.py:1196]   File "/venv/.../abstract.py", line 109, in __init__": a
-// logger marks each line of a traceback, of which only the last one tells an error.
-bool IsFrame(std::string_view line) {
-  const auto place = After(line.substr(0, 600), "  File \"");
-  return place && Contains(*place, "\", line ");
-}
-
 // "[W1210 11:04:01.455238000 TCPStore.cpp:347]", "[W socket.cpp:601]": PyTorch's own warnings.
 bool IsWarningOfPyTorch(std::string_view line) {
   const auto rest = After(line, "[W");
@@ -156,6 +149,13 @@ bool ReportsAnEnd(std::string_view line) {
   return HasFailedCode(line) || IsFailedUnit(line) ||
          ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION", "CrashLoopBackOff",
                             "FAILED", "srun: error: "});
+}
+
+// (EngineCore pid=7) ERROR 06-24 02:06:20 [core.py:1196]   File "/venv/.../abstract.py", line 109, in __init__
+// Of such a traceback only the last line tells an error.
+bool IsFrame(std::string_view line) {
+  const auto place = After(line.substr(0, 600), "  File \"");
+  return place && Contains(*place, "\", line ");
 }
 
 bool ReportsError(std::string_view line) {

@@ -124,6 +124,16 @@ std::string ResultWords(const NcclError& error, bool amd) {
   return (error.result.find(' ') == std::string::npos ? " with " : ": ") + error.result;
 }
 
+// All ranks that tell the same result of NCCL, where it is all that they tell: none of them is closer to the reason.
+std::string RanksOfResult(const Case& facts, const Event& told, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_error && event.rank.known() && event.As<NcclError>().reason.empty() &&
+        event.As<NcclError>().code == told.As<NcclError>().code)
+      ranks.insert(event.rank);
+  return told.rank.known() && ranks.size() > 1 ? RankWords({ranks.begin(), ranks.end()}) : who;
+}
+
 // " on rank 3", " in process 811 on n4"
 std::string InWords(const std::string& who) { return (who.starts_with("rank") ? " on " : " in ") + who; }
 
@@ -270,7 +280,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
         return who + " reports " + error.result + ": '" + MessageWords(error.reason) + "'";
       const Event* warning = WarningBehind(facts, event);
       const bool amd = MakerOfGpus(facts.incident, event) == GpuMaker::amd;
-      return std::string(LibraryName(facts.incident, event)) + " failed" + InWords(who) + ResultWords(error, amd) +
+      const std::string whom = warning || !error.reason.empty() ? who : RanksOfResult(facts, event, who);
+      return std::string(LibraryName(facts.incident, event)) + " failed" + InWords(whom) + ResultWords(error, amd) +
              (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
               : !error.reason.empty() ? ": " + MessageWords(error.reason)
                                       : "");
