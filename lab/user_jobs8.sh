@@ -7,8 +7,8 @@
 #   sum    as redir, but the logs are lost            spawn  python with mp.spawn, console.log
 #   loop   a process per rank, one output for all     files  a process per rank in the background, worker.R.out
 #   mpi    a process per rank, [1,R]<stdout>: in front of its lines, job.out    srun   as mpi, with R: in front, slurm.out
-# With:    none, warn, info (NCCL_DEBUG), coll (INFO with subsystem COLL), fr (flight records nccl_trace_rank_R)
-# Limit:   seconds after which the case is killed; with T the user's own timeout (SIGTERM).
+# With:    none, warn, info (NCCL_DEBUG), coll (INFO with subsystem COLL), fr (flight records nccl_trace_rank_R), detail (TORCH_DISTRIBUTED_DEBUG=DETAIL)
+# Limit:   seconds after which the case is killed; with T the user's own timeout (SIGTERM), with I Ctrl-C (SIGINT).
 # Extra:   dropN: rank N is not started; dupN: rank N is started with RANK=N-1; addrN: another MASTER_ADDR for rank N; busy: the
 #          port is taken; nohost: no NCCL_HOSTID; nomps: without MPS; killN, stopN: SIGKILL, SIGSTOP for rank N while it runs;
 #          term: ended as by Slurm; stacks: SIGUSR1 (faulthandler) to all ranks 6 s before the limit; look: pyspy_rankR.txt then;
@@ -67,9 +67,10 @@ onlook() { # what happens to a job, or is asked of it, while it runs
 }
 record() {
   local name=$1 script=$2 ranks=$3 way=$4 with=$5 most=$6 extra=,$7, folder=$out/$1 scratch=/tmp/run-$1-$$ begin=$SECONDS code=0 mps=1 r q pid environment
-  local port=$((20100 + 10#$name * 170 + RANDOM % 170)) pids=() limit=${LAB_LIMIT:-${6#T}} options=() what
+  local port=$((20100 + 10#$name * 170 + RANDOM % 170)) pids=() limit=${LAB_LIMIT:-${6#[TI]}} options=() what
   local bound=(timeout -s KILL "$limit")
   [ "${most:0:1}" = T ] && bound=(timeout -k 5 "$limit")
+  [ "${most:0:1}" = I ] && bound=(timeout -k 5 -s INT "$limit" env --default-signal=INT) # a job in the background has SIGINT ignored
   rm -rf "$folder" "$scratch"; mkdir -p "$folder" "$scratch/data" "$scratch/mps"
   cp "$program" "$scratch/$script"
   export LAB_JOB=${LAB_SET:-eight}-$name-$$ LAB_SCRATCH=$scratch/data LAB_KEEP=$folder CUDA_MPS_PIPE_DIRECTORY=$scratch/mps CUDA_MPS_LOG_DIRECTORY=$scratch/mps
@@ -78,6 +79,7 @@ record() {
   if [ $mps = 1 ]; then nvidia-cuda-mps-control -d; else unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY; fi
   case $with in
     warn | info) export NCCL_DEBUG=${with^^} ;;
+    detail) export TORCH_DISTRIBUTED_DEBUG=DETAIL ;;
     coll) export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL ;;
     fr) export TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_TRACE_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_FR_DUMP_TEMP_FILE="$folder/nccl_trace_rank_" TORCH_NCCL_DEBUG_INFO_TEMP_FILE="$folder/nccl_trace_rank_" ;;
   esac
