@@ -197,12 +197,12 @@ struct Raised {
   bool relative_path = false;  // the file that the message names is told by a relative path
   bool caught_there =
       false;  // all its frames are of the function that raised it, which is none that a program begins in
+  bool points_back = false;    // its own words say that the reason stands in other lines
   std::string_view refusal;    // id of model/refusals.h, which lives forever; empty: none of these
   bool first_only = false;     // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed
   bool of_job = false;         // its frames or words are of a launcher or of a job of several processes
   bool of_parent = false;      // a child process could not read what its parent pickled for it
-  bool points_back = false;    // its own words say that the reason stands in other lines
   uint32_t told_line = 0;      // the line of a sentence that tells the message, where the traceback is cut before it
 };
 

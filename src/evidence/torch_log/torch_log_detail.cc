@@ -222,6 +222,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
                     record.in_thread,
                     false,
                     record.caught_there,
+                    false,
                     {},
                     record.of_spawn,
                     record.in_collective,
