@@ -87,7 +87,7 @@ std::vector<std::string> GpuAdvice(const Incident& incident, const Event& lead) 
             "Continue from the checkpoint before that step, on other GPUs."};
   if (words.find("launch timed out") != std::string::npos)
     return {
-        "See whether that GPU also drives a display (nvidia-smi -q shows 'Display Active'): there the driver ends "
+        "Check whether that GPU also drives a display (nvidia-smi -q shows 'Display Active'): there the driver ends "
         "kernels that run for more than a few seconds. Use another GPU, or stop the desktop on it; on Windows raise "
         "TdrDelay.",
         "Without a display: look for Xid 8 in dmesg -T. The kernel does not return, or waits for data over a slow PCIe "
