@@ -10,6 +10,7 @@
 
 #include "base/advice.h"
 #include "base/line_reader.h"
+#include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "evidence/told_chinese.h"
 #include "evidence/told_error.h"
@@ -32,16 +33,19 @@ constexpr size_t kMostTold = size_t{256} << 10;
 // on two nodes but not on one".
 std::string WithQuestionsApart(std::string_view low) {
   std::string out(low);
+  const PairSet pairs(low);
   for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there ", " but not ",
                                       " and not ", " but never ", " and never ", " but no "})
-    for (size_t at = FindText(out, asks); at != std::string::npos; at = out.find(asks, at + 1))
-      out.replace(at, 4, ".   ");
+    if (pairs.MayHold(asks))
+      for (size_t at = FindText(out, asks); at != std::string::npos; at = out.find(asks, at + 1))
+        out.replace(at, 4, ".   ");
   // "I don't know why the steps take longer" states that they do.
   for (const std::string_view states :
        {"n't know why", "not know why", "n't understand why", "not understand why", "not sure why", "no idea why",
         "as you can see", "as we can see", "as can be seen", "you can see that"})
-    for (size_t at = FindText(out, states); at != std::string::npos; at = out.find(states, at + 1))
-      out.replace(at, states.size(), std::string(states.size(), ' '));
+    if (pairs.MayHold(states))
+      for (size_t at = FindText(out, states); at != std::string::npos; at = out.find(states, at + 1))
+        out.replace(at, states.size(), std::string(states.size(), ' '));
   return out;
 }
 
