@@ -180,6 +180,20 @@ bool EndsFromOutside(const Event& event) {
          (event.kind == EventKind::process_exited && (code == -15 || code == -9 || code == -2));
 }
 
+//   terminate called after throwing an instance of 'std::runtime_error'
+//     what():  NCCL failure: unhandled cuda error in bench.cu at line: 86 rank: 0
+// What ended the process stands below the line that says that it aborts; two processes may print into each other.
+const Event* WordsOfAbort(const Incident& incident, const Event& abort) {
+  constexpr uint32_t kNearLines = 3;
+  const Event* words = nullptr;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::nccl_error && event.source.file == abort.source.file &&
+        event.source.line > abort.source.line && event.source.line <= abort.source.line + kNearLines &&
+        (!words || event.source.line < words->source.line))
+      words = &event;
+  return words ? words : &abort;
+}
+
 }  // namespace
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome, const OutputFront& front) {
@@ -215,6 +229,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (EndsFromOutside(event) && earlier(event, outside)) outside = &event;
   }
   if (!crash) crash = clean_up;
+  if (crash && crash->kind == EventKind::abort_signal) crash = WordsOfAbort(incident, *crash);
   // torchrun tells which of several ends it saw first.
   if (crash && crash->kind == EventKind::process_exited)
     for (const Event& event : incident.events)

@@ -111,6 +111,22 @@ std::string LaunchBehindDriverLock(const std::vector<NamedFrame>& frames) {
 
 constexpr std::string_view kServices[] = {"libcuda.so", "libpmix.so", "libevent"};
 
+// Where a thread begins that a library starts for itself: it waits for work as long as the process lives.
+struct ServiceLoop {
+  std::string_view function;
+  std::string_view library;
+};
+constexpr ServiceLoop kServiceLoops[] = {{"ncclProxyService", "NCCL"},       {"ncclProxyProgress", "NCCL"},
+                                         {"persistentSocketThread", "NCCL"}, {"ncclIbAsyncThreadMain", "NCCL"},
+                                         {"rasThreadMain", "NCCL"},          {"ucs_async_thread_func", "UCX"},
+                                         {"blas_thread_server", "OpenBLAS"}, {"c10::ThreadPool::main_loop", "PyTorch"}};
+
+const ServiceLoop* FindServiceLoop(std::string_view function) {
+  const auto* found = std::find_if(std::begin(kServiceLoops), std::end(kServiceLoops),
+                                   [&](const ServiceLoop& loop) { return function.starts_with(loop.function); });
+  return found == std::end(kServiceLoops) ? nullptr : found;
+}
+
 bool IsBaseLibrary(std::string_view function, std::string_view file) {
   return file.empty() ? ContainsAny(function, {"start_thread", "clone", "poll", "epoll_wait"})
                       : ContainsAny(file, {"libc.so", "libc-2", "libpthread", "ld-linux", "sysdeps/",
@@ -148,6 +164,8 @@ StackErrand FindErrand(const Incident& incident, const std::vector<Frame>& frame
 bool IsServiceThread(const Incident& incident, const ThreadStack& thread) {
   const std::vector<Frame>& frames = incident.stacks.Get(thread.stack);
   if (thread.is_main || thread.has_python || frames.empty()) return false;
+  for (const Frame& frame : frames)
+    if (FindServiceLoop(incident.strings.Get(frame.function)) != nullptr) return true;
   bool service = false, bottom = thread.thread_name.starts_with("cuda");
   for (const Frame& frame : frames) {
     const std::string_view function = incident.strings.Get(frame.function), file = incident.strings.Get(frame.file);
@@ -168,6 +186,7 @@ std::string ServiceLibraries(const Incident& incident, const std::vector<const T
       file.remove_prefix(file.rfind('/') == std::string_view::npos ? 0 : file.rfind('/') + 1);
       for (const std::string_view service : kServices)
         if (file.starts_with(service)) names.emplace(file.substr(0, 60));
+      if (const ServiceLoop* loop = FindServiceLoop(incident.strings.Get(frame.function))) names.emplace(loop->library);
     }
   std::string words;
   for (auto name = names.begin(); name != names.end(); ++name)

@@ -183,6 +183,17 @@ bool IsAscendTimeout(std::string_view text) {
 }
 
 // An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
+// Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for root
+// cause.
+// RuntimeError: Initialization failed. Please see the error messages above.
+// Who says so passes on that something else failed.
+bool PointsBack(std::string_view text) {
+  const std::string low = LowerCase(text.substr(0, std::min<size_t>(text.find('\n'), 400)));
+  return ContainsAny(low, {"see stack trace", "see root cause", "see the root cause", "see the stack trace",
+                           "error messages above", "error message above", "see the error above", "see the logs above",
+                           "see logs above", "see the traceback above", "see above for the"});
+}
+
 bool SpeaksOfOthers(const Event& exception) {
   // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
   // wrong.
@@ -202,6 +213,7 @@ bool SpeaksOfOthers(const Event& exception) {
   // A pipe to a dead process gives an EOFError without words; a reader whose file is cut short says so.
   if (Contains(type, "EOFError") && exception.text.empty()) return true;
   if (exception.As<Raised>().of_parent) return true;
+  if (exception.As<Raised>().points_back) return true;
   if (PassesOnLibraryWords(exception.text) || IsGlooTimeout(exception.text)) return true;
   if (const KnownLine* known = FindKnownLine(exception.text); known != nullptr && TellsOfOthers(*known)) return true;
   if (exception.text.starts_with("The worker group startup timed out after ")) return true;
@@ -293,6 +305,7 @@ bool TellsDivergence(std::string_view type, std::string_view text) {
 }
 
 void ReadException(Event& event) {
+  if (PointsBack(event.text)) event.Make<Raised>().points_back = true;
   const bool others = SpeaksOfOthers(event);
   const std::string& type = event.As<Raised>().type;
   event.Set(Meaning::reported, Contains(type, " "));  // no type has a blank in it

@@ -312,6 +312,24 @@ void ReadToldUtilization(std::string_view sentence, const SourceRef& source, Fra
   }
 }
 
+// "Model training has ended, but there was an error when releasing resources": what hangs or fails below came after it.
+void ReadToldFinish(std::string_view sentence, Fragment& fragment, const SourceRef& source) {
+  const std::string low = LowSentence(sentence);
+  if (!HasAnyWord(low, {"training", "fine-tuning", "finetuning", "pretraining", "pre-training"}) || IsDoubted(low) ||
+      HasAnyWord(low, {"not", "before", "until", "whether", "every", "each", "epoch", "epochs", "once"}))
+    return;
+  for (const std::string_view verb :
+       {"has ended", "had ended", "has finished", "had finished", "has completed", "had completed", "is finished",
+        "is done", "is over", "was finished", "was done", "finished successfully", "completed successfully"}) {
+    const auto behind = After(low, verb);
+    // "has finished 3 of 10 steps" is no end of it.
+    if (!behind || (!Trim(*behind).empty() && IsDigit(Trim(*behind)[0]))) continue;
+    for (LogOutline& outline : fragment.outlines)
+      if (!outline.trained) outline.trained = {"training had finished (as the text around the log says)", source};
+    return;
+  }
+}
+
 bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
 // "0000:9c:00", "00000000:9C:00.0"
@@ -360,6 +378,7 @@ void AddToldFacts(std::string_view line, const SourceRef& source, Fragment& frag
       ++end;
     const std::string_view sentence = line.substr(0, end == std::string_view::npos ? end : end + 1);
     ReadToldMemoryError(sentence, source, fragment);
+    ReadToldFinish(sentence, fragment, source);
     if (!IsOpenOrDenied(sentence)) {
       ReadToldXids(sentence, source, fragment);
       ReadToldEnd(sentence, source, fragment);

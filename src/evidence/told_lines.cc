@@ -47,6 +47,19 @@ bool IsCommand(std::string_view line) {
 
 }  // namespace
 
+// "train/loss", "and/or": one stroke between two words. A path has more of them, or dots.
+static bool JoinsTwoWords(std::string_view line, size_t at) {
+  if (line[at] != '/') return false;
+  size_t begin = at, end = at + 1;
+  while (begin > 0 && IsLetter(line[begin - 1])) --begin;
+  while (end < line.size() && IsLetter(line[end])) ++end;
+  const auto ends = [&](size_t i) {
+    return i >= line.size() || std::string_view(" ,;:!?)(").find(line[i]) != std::string_view::npos ||
+           (line[i] == '.' && (i + 1 == line.size() || line[i + 1] == ' '));
+  };
+  return begin < at && end > at + 1 && (begin == 0 || ends(begin - 1)) && ends(end);
+}
+
 bool IsSentence(std::string_view line) {
   static constexpr CharSet kMarks("[]{|=<#\\/_");
   line = Trim(line);
@@ -64,7 +77,7 @@ bool IsSentence(std::string_view line) {
       ++blanks;
     } else if (kMarks.Holds(c)) {
       const bool of_unit = c == '/' && i + 1 < line.size() && line[i + 1] == 's';  // GB/s
-      if (!of_unit && ++marks > most_marks) return false;
+      if (!of_unit && !JoinsTwoWords(line, i) && ++marks > most_marks) return false;
     }
   }
   return blanks >= 3 && letters * 100 >= line.size() * 60;

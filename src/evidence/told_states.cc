@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/char_set.h"
+#include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "evidence/told_lines.h"
 
@@ -23,7 +24,12 @@ static bool HasWord(std::string_view text, std::string_view word) {
 }
 
 bool HasAnyWord(std::string_view text, WordList words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
+  constexpr size_t kFewWords = 6;
+  if (words.size() < kFewWords)
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return HasWord(text, word); });
+  const PairSet pairs(text);
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return pairs.MayHold(word) && HasWord(text, word); });
 }
 
 std::string_view BehindKnownWhy(std::string_view part) {

@@ -55,7 +55,7 @@ std::string TitleWords(std::string_view title) { return std::string(Trim(ProseOf
 bool TitleSaysItHangs(std::string_view title) {
   const std::string words = TitleWords(title);
   const bool plain = std::all_of(words.begin(), words.end(), [](char c) {
-    return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'()-_/+@:&%\"").find(c) != std::string_view::npos;
+    return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'()-_/+@:&%\"<>!").find(c) != std::string_view::npos;
   });
   if (words.size() < 4 || words.size() > 150 || !plain) return false;
   const std::string low = LowSentence(words);

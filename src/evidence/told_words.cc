@@ -10,6 +10,7 @@
 
 #include "base/advice.h"
 #include "base/line_reader.h"
+#include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "evidence/told_chinese.h"
 #include "evidence/told_error.h"
@@ -32,15 +33,19 @@ constexpr size_t kMostTold = size_t{256} << 10;
 // on two nodes but not on one".
 std::string WithQuestionsApart(std::string_view low) {
   std::string out(low);
+  const PairSet pairs(low);
   for (const std::string_view asks : {" and how ", " and why ", " and what ", " and is there ", " but not ",
                                       " and not ", " but never ", " and never ", " but no "})
-    for (size_t at = FindText(out, asks); at != std::string::npos; at = out.find(asks, at + 1))
-      out.replace(at, 4, ".   ");
+    if (pairs.MayHold(asks))
+      for (size_t at = FindText(out, asks); at != std::string::npos; at = out.find(asks, at + 1))
+        out.replace(at, 4, ".   ");
   // "I don't know why the steps take longer" states that they do.
   for (const std::string_view states :
-       {"n't know why", "not know why", "n't understand why", "not understand why", "not sure why", "no idea why"})
-    for (size_t at = FindText(out, states); at != std::string::npos; at = out.find(states, at + 1))
-      out.replace(at, states.size(), std::string(states.size(), ' '));
+       {"n't know why", "not know why", "n't understand why", "not understand why", "not sure why", "no idea why",
+        "as you can see", "as we can see", "as can be seen", "you can see that"})
+    if (pairs.MayHold(states))
+      for (size_t at = FindText(out, states); at != std::string::npos; at = out.find(states, at + 1))
+        out.replace(at, states.size(), std::string(states.size(), ' '));
   return out;
 }
 
@@ -222,7 +227,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   uint32_t last_step = 0;
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::progress) last_step = std::max(last_step, event.source.line);
-  bool error = false, error_behind_steps = false;
+  bool error = false, error_behind_steps = false, below_frame = false;
   size_t panic = SIZE_MAX;  // the event whose message is the next line
   const bool runs = ShowsRunningProcess(bytes, fragment);
   ToldPlace place;
@@ -238,6 +243,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     const bool outside = around.Holds(line, source.line) || titled;
     place.acs_on |= ShowsAccessControl(line);
     if (panic != SIZE_MAX) TakePanic(line, fragment.events[std::exchange(panic, SIZE_MAX)]);
+    const bool of_frame = std::exchange(below_frame, IsFrame(line));  // the line of code of a frame
     if (ignored.Holds(line) || read.contains(source.line)) continue;
     const bool may_hold = around.MayHold();
     const std::string prose = may_hold || titled ? ProseOf(line) : "";
@@ -251,9 +257,9 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
                       : outside && SaysItIsNotFinite(line) ? EventKind::told_not_finite
                       : (outside || (may_hold && QuotesFailedCheck(line))) && SaysItIsWrong(line)
                           ? EventKind::told_wrong
-                      : stops              ? EventKind::told_stop
-                      : ReportsError(line) ? EventKind::unread_error
-                                           : EventKind::progress;
+                      : stops                           ? EventKind::told_stop
+                      : !of_frame && ReportsError(line) ? EventKind::unread_error
+                                                        : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
     if ((may_hold || titled) && IsProse(prose)) AddToldSituation(line, source, fragment);

@@ -58,8 +58,8 @@ bool IsBareError(std::string_view line) {
   if (line.size() > 40 || !(line.ends_with(" error") || line.ends_with(" ERROR"))) return false;
   // "no error", "without error", "val error", "mean squared error", "prediction error" are results.
   if (ContainsAny(line, {"no ", "No ", "without", "on ", "ignore"})) return false;
-  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "nput/output", "nput/Output",
-                            "read/write", "river ", "evice ", "nknown ", "rotocol ", "egmentation "});
+  return ContainsAny(line, {"onnection", "ystem ", "nternal ", "emory ", "us error", "I/O", "nput/output",
+                            "nput/Output", "read/write", "river ", "evice ", "nknown ", "rotocol ", "egmentation "});
 }
 
 // slurmstepd: error: NVML: Failed to get usage(15): ...    "program: error: ", as GNU's rules for messages have it
@@ -147,12 +147,19 @@ bool EndsItsProgram(std::string_view line) {
 
 bool ReportsAnEnd(std::string_view line) {
   return HasFailedCode(line) || IsFailedUnit(line) ||
-         ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION", "CrashLoopBackOff", "FAILED",
-                            "srun: error: "});
+         ContainsAny(line, {"exitcode:", "ChildFailedError", "elastic/", "BAD TERMINATION", "CrashLoopBackOff",
+                            "FAILED", "srun: error: "});
+}
+
+// (EngineCore pid=7) ERROR 06-24 02:06:20 [core.py:1196]   File "/venv/.../abstract.py", line 109, in __init__
+// Of such a traceback only the last line tells an error.
+bool IsFrame(std::string_view line) {
+  const auto place = After(line.substr(0, 600), "  File \"");
+  return place && Contains(*place, "\", line ");
 }
 
 bool ReportsError(std::string_view line) {
-  if (IsPassedTest(line)) return false;
+  if (IsPassedTest(line) || IsFrame(line)) return false;
   line = line.substr(0, 2000);
   // 'step 5 loss 1.51 | sample: "RuntimeError: ..."': a text that the job trains on.
   if (const size_t quote = line.find('"'); quote != std::string_view::npos && Contains(line.substr(0, quote), "loss"))
@@ -160,7 +167,9 @@ bool ReportsError(std::string_view line) {
   if (ContainsAny(line,
                   {"INFO", "DEBUG", "WARN", "Warn", "warn", "TRACE", "level=info", "level=debug", "severity=Correct"}))
     return false;
-  if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) || ContainsAny(line, {"avoid", "If you", "if you"})) return false;
+  if (IsWarningOfPyTorch(line) || HasLevel(Trim(line), "IW") || IsHeading(line) ||
+      ContainsAny(line, {"avoid", "If you", "if you"}))
+    return false;
   // [gpu01:10216] PMIX ERROR: NO-PERMISSIONS in file .../dstore/dstore_base.c at line 234: PMIx could not share its
   // store with processes of another user, and does without.
   if (Contains(line, "PMIX ERROR: ") && Contains(line, "dstore")) return false;

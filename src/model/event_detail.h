@@ -197,6 +197,7 @@ struct Raised {
   bool relative_path = false;  // the file that the message names is told by a relative path
   bool caught_there =
       false;  // all its frames are of the function that raised it, which is none that a program begins in
+  bool points_back = false;    // its own words say that the reason stands in other lines
   std::string_view refusal;    // id of model/refusals.h, which lives forever; empty: none of these
   bool first_only = false;     // its launcher passes on the first error and no other (mp.spawn)
   bool in_collective = false;  // raised below a call of torch.distributed
@@ -363,7 +364,7 @@ struct RasReport {
 enum class MemoryLimit : uint8_t { not_told, host, cgroup };
 
 // Ray's memory monitor and systemd-oomd kill before the kernel has to.
-enum class MemoryKiller : uint8_t { not_told, ray, systemd };
+enum class MemoryKiller : uint8_t { not_told, ray, systemd, container_start };
 
 // What the message tells of whom it killed.
 struct MemoryVictim {

@@ -154,9 +154,9 @@ void SettleWithoutFault(const Incident& incident, const Analyses& analyses, Diag
   diagnosis.status = Status::healthy;
   diagnosis.confidence = all ? Confidence::certain : Confidence::likely;
   diagnosis.headline =
-      all ? CompleteRings(view, rings) + (OverSockets(view)
-                                              ? "; every hop uses the fastest transport that this network (TCP sockets) offers"
-                                              : "; no hop is slower than it could be")
+      all ? CompleteRings(view, rings) +
+                (OverSockets(view) ? "; every hop uses the fastest transport that this network (TCP sockets) offers"
+                                   : "; no hop is slower than it could be")
           : "The part of " + Counted(rings, "ring") + " that " + std::to_string(seen) + " of " +
                 Counted(ranks, "rank") + (seen == 1 ? " shows" : " show") + " looks right";
 }

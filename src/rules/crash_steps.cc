@@ -169,6 +169,11 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
           (told.library == Library::not_told || (told.library == Library::server && told.rank.known())))
         return {"Find the rest of this traceback in the output of the rank: its last line names the error.", elsewhere};
       if (auto steps = RefusalSteps(told); !steps.empty()) return steps;
+      if (told.As<Raised>().points_back)
+        return {
+            "Read the lines above the cited one, and what the worker processes printed: the message says that the "
+            "reason is there. vLLM marks their lines with (Worker_TP0 pid=...) or (VllmWorker rank=0 pid=...).",
+            elsewhere};
       if (IsConsequence(told)) return {elsewhere};
       return {"Read the traceback that ends in the cited line: its last frame is where the program failed."};
     case EventKind::process_exited:

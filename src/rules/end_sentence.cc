@@ -14,6 +14,7 @@
 #include "rules/message_words.h"
 #include "rules/refusal_finding.h"
 #include "rules/timeout_words.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 #include "rules/xla_words.h"
 
@@ -36,6 +37,14 @@ std::string StuckWords(const Case& facts, const Event& told_by, const std::strin
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::heartbeat_stuck && event.rank.known()) ranks.insert(event.rank);
   const auto& told = told_by.As<HeartbeatStuck>();
+  std::set<int64_t> engines;  // by their process
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::heartbeat_stuck && event.As<HeartbeatStuck>().waits_for_workers &&
+        event.As<HeartbeatStuck>().reason == told.reason && !event.rank.known())
+      if (const Process* process = ProcessOf(facts.incident, event)) engines.insert(process->pid);
+  if (told.waits_for_workers && engines.size() > 1)
+    return std::to_string(engines.size()) + " engine processes wait for their workers, which " + told.reason +
+           (told.seconds > 0 ? " for " + std::to_string(told.seconds) + " s at a time" : "");
   if (told.waits_for_workers)
     return who + " waits for its workers, which " + told.reason +
            (told.seconds > 0 ? " for " + std::to_string(told.seconds) + " s at a time" : "");
@@ -113,6 +122,16 @@ std::string ResultWords(const NcclError& error, bool amd) {
   if (error.result.empty()) return "";
   // "ncclInternalError", and in words "internal error"
   return (error.result.find(' ') == std::string::npos ? " with " : ": ") + error.result;
+}
+
+// All ranks that tell the same result of NCCL, where it is all that they tell: none of them is closer to the reason.
+std::string RanksOfResult(const Case& facts, const Event& told, const std::string& who) {
+  std::set<Rank> ranks;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::nccl_error && event.rank.known() && event.As<NcclError>().reason.empty() &&
+        event.As<NcclError>().code == told.As<NcclError>().code)
+      ranks.insert(event.rank);
+  return told.rank.known() && ranks.size() > 1 ? RankWords({ranks.begin(), ranks.end()}) : who;
 }
 
 // " on rank 3", " in process 811 on n4"
@@ -261,7 +280,8 @@ std::string EndSentence(const Case& facts, const Event& event) {
         return who + " reports " + error.result + ": '" + MessageWords(error.reason) + "'";
       const Event* warning = WarningBehind(facts, event);
       const bool amd = MakerOfGpus(facts.incident, event) == GpuMaker::amd;
-      return std::string(LibraryName(facts.incident, event)) + " failed" + InWords(who) + ResultWords(error, amd) +
+      const std::string whom = warning || !error.reason.empty() ? who : RanksOfResult(facts, event, who);
+      return std::string(LibraryName(facts.incident, event)) + " failed" + InWords(whom) + ResultWords(error, amd) +
              (warning                 ? " after its warning '" + MessageWords(warning->text) + "'"
               : !error.reason.empty() ? ": " + MessageWords(error.reason)
                                       : "");

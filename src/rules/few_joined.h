@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "rules/rule.h"
 
 namespace tacet {
 
-// Processes print as which rank of how many they start or join, each once, and the text ends there: of the others there
-// is no line. Where the text around it says that the job hangs, or nearly all are there, the rest did not start, or
-// prints elsewhere.
-std::optional<Finding> FindFewJoined(const Case& facts);
+// Frameworks print once for each process that it joins ("GLOBAL_RANK: 0, MEMBER: 1/4"). Where the text ends there, the
+// others did not start, or print elsewhere.
+struct FewJoined {
+  std::vector<Rank> came, missing;
+  const LineOfRank* last = nullptr;  // of those that came
+  std::string words;                 // "only rank 0 of 4"
+};
+// `end`: what the output holds from this line on is told by somebody else, as by a scheduler; 0: nothing is.
+std::optional<FewJoined> FindFewJoined(const LogOutline& outline, uint32_t end = 0);
+
+inline constexpr std::string_view kLaunchAllStep =
+    "Check that the launcher starts as many processes as the program expects: with Slurm --ntasks-per-node must be "
+    "the number of GPUs per node, with srun before the program; ps shows what runs.";
 
 }  // namespace tacet

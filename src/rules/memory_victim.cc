@@ -5,7 +5,8 @@ namespace tacet {
 
 bool NamesVictim(const Event& kill) {
   const MemoryVictim& victim = kill.As<OomKill>().victim;
-  return kill.kind == EventKind::oom_kill && (victim.by == MemoryKiller::ray || !victim.who.empty());
+  return kill.kind == EventKind::oom_kill &&
+         (victim.by == MemoryKiller::ray || victim.by == MemoryKiller::container_start || !victim.who.empty());
 }
 
 std::string VictimSentence(const Event& kill) {
@@ -13,6 +14,9 @@ std::string VictimSentence(const Event& kill) {
   const std::string place = victim.host.empty() ? "" : " on " + victim.host;
   if (victim.by == MemoryKiller::systemd)
     return "the processes of " + victim.who + " were killed for lack of memory (as systemd reports)";
+  if (victim.by == MemoryKiller::container_start)
+    return "a container did not start: its memory limit is too low even for its first process, which was killed for "
+           "lack of memory; no program had run in it";
   if (victim.by != MemoryKiller::ray)
     return "Kubernetes killed pod " + victim.who + place + " for lack of memory (OOMKilled" +
            (victim.amount.empty() ? ")" : "; its limit is " + victim.amount + ")");
@@ -30,6 +34,12 @@ std::vector<std::string> VictimSteps(const Event& kill) {
         "it included: run the job in a unit of its own (systemd-run --scope -p ManagedOOMMemoryPressure=auto), or "
         "through the scheduler.",
         "Lower the use, or add memory or swap: otherwise the kernel's OOM killer is next."};
+  if (kill.As<OomKill>().victim.by == MemoryKiller::container_start)
+    return {
+        "Raise the container's memory limit (resources.limits.memory; docker run --memory). Check its unit: in "
+        "Kubernetes 512m is half a byte, and 512Mi is 512 MiB.",
+        "kubectl describe pod POD shows the limit that is in effect; a LimitRange of the namespace may set one.",
+        "If the limit is large enough: the node itself may be out of memory (kubectl describe node, dmesg -T)."};
   if (kill.As<OomKill>().victim.by == MemoryKiller::ray)
     return {
         "Look at what fills the host memory of that node: offloaded optimizer states and parameters, pinned buffers, "

@@ -11,6 +11,10 @@
 
 namespace tacet {
 
+bool IsOfARepeatedStep(const Event& exception) {
+  return exception.As<Raised>().refusal == "result-repeats" || exception.As<Raised>().refusal == "result-right";
+}
+
 std::string RefusalWords(const Event& exception) {
   const Refusal* refusal = FindRefusal(exception.As<Raised>().refusal);
   return refusal ? std::string(refusal->sentence) : std::string();

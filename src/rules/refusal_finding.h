@@ -28,6 +28,9 @@ std::string TitleOfRefusal(const Event& exception);
 // "sbatch: error: Batch job submission failed", "mpirun: ...": who reports it, and what. A name is not said twice.
 std::string ReportedWords(const Event& exception, const std::string& text);
 
+// A value that cannot be right was looked at again by running its step once more.
+bool IsOfARepeatedStep(const Event& exception);
+
 // What is wrong with how the job was started, built or configured, where the error is a well-known one; empty: it is
 // not.
 std::string RefusalWords(const Event& exception);

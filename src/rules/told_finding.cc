@@ -182,6 +182,17 @@ std::set<std::string> HostsSeen(const Incident& incident) {
   return hosts;
 }
 
+// Rings and connections name ranks whose output is not here.
+static int64_t RanksShown(const Incident& incident) {
+  int64_t most = incident.world_size;
+  for (const RankChannels& one : incident.rank_channels) {
+    most = std::max<int64_t>(most, one.ranks);
+    for (const RingOrder& order : one.orders) most = std::max(most, static_cast<int64_t>(order.ranks.size()));
+    for (const ChannelUse& use : one.uses) most = std::max<int64_t>(most, std::max(use.from, use.to) + 1);
+  }
+  return most;
+}
+
 int64_t NodesOf(const Incident& incident) {
   int64_t nodes = -1;
   for (const Event& event : incident.events) nodes = std::max(nodes, event.As<NodeCount>().nodes);
@@ -190,7 +201,7 @@ int64_t NodesOf(const Incident& incident) {
   if (hosts > 1) return hosts;
   // One host is all there is only where every rank of the job is on it.
   const bool all = hosts == 1 && incident.world_size > 0 &&
-                   static_cast<int64_t>(incident.process_of.size()) >= incident.world_size &&
+                   static_cast<int64_t>(incident.process_of.size()) >= RanksShown(incident) &&
                    std::all_of(incident.process_of.begin(), incident.process_of.end(),
                                [&](const auto& one) { return !incident.processes[one.second].host.empty(); });
   return all ? 1 : -1;

@@ -222,6 +222,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
                     record.in_thread,
                     false,
                     record.caught_there,
+                    false,
                     {},
                     record.of_spawn,
                     record.in_collective,
@@ -234,6 +235,7 @@ EventDetail DetailOf(const TorchLogRecord& record) {
       return OomKill{record.subject, MemoryLimitOf(record.value), -1, record.count,
                      MemoryVictim{record.subject == kRaysMonitor      ? MemoryKiller::ray
                                   : record.subject == kSystemdsKiller ? MemoryKiller::systemd
+                                  : record.subject == kContainerStart ? MemoryKiller::container_start
                                                                       : MemoryKiller::not_told,
                                   record.object, record.host, record.cure}};
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};

@@ -39,6 +39,7 @@ enum class Keyword : uint8_t {
   new_comms,
   nccl_error,
   nccl_reason,
+  nccl_result,
   last_error,
   cuda_error,
   cuda_failure,

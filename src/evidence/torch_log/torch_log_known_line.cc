@@ -41,7 +41,12 @@ std::string AddressIn(std::string_view text) {
 // "2026-11-09 10:11:12.100000: F external/local_tsl/tsl/platform/default/env.cc:74] Check failed: ...": the message.
 std::string_view MessageOf(std::string_view text, std::string_view words) {
   const size_t close = text.substr(0, std::min(text.find(words), text.size())).rfind("] ");
-  return Trim(close == std::string_view::npos ? text : text.substr(close + 2));
+  text = Trim(close == std::string_view::npos ? text : text.substr(close + 2));
+  // "ERROR:megatron.core.rerun_state_machine:Rank 3, node ...": the level and the name of Python's logger
+  const size_t level = text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  if (level == std::string_view::npos || level < 4 || text[level] != ':') return text;
+  const size_t end = text.find_first_of(": ", level + 1);
+  return end == std::string_view::npos || text[end] == ' ' ? text : Trim(text.substr(end + 1));
 }
 
 std::string_view LostRoute(std::string_view text) {

@@ -76,6 +76,10 @@ inline constexpr std::array kKnownLines{
               KnownTold::gone,
               "its launcher reports a crash, and no log shows why",
               "Shard "},
+    KnownLine{{" scheduler is dead. Please check if there are relevant logs", "Rank "},
+              KnownTold::gone,
+              "the server found its scheduler dead, and its own error is not here",
+              "Rank "},
     KnownLine{{"Scheduler or DataParallelController ", " terminated with -"},
               KnownTold::gone,
               "a signal ended the server's scheduler, and no log shows why",
@@ -84,6 +88,11 @@ inline constexpr std::array kKnownLines{
     KnownLine{{"couldn't get a response from detokenizer for last ", ""}, KnownTold::hangs, "", ""},
     KnownLine{{"CUDA runtime error: out of memory", ""}, KnownTold::no_memory, "", ""},
     // Megatron-Core's check of results: it repeats the step, on the same GPU and on another one
+    KnownLine{{"Unexpected result ", " invocation #"}, KnownTold::failed, "an error of Megatron", " on rank "},
+    KnownLine{
+        {"First rerun: unexpected result is reproducible", ""}, KnownTold::failed, "an error of Megatron", "Rank "},
+    KnownLine{
+        {"Correct result (but possible Application error)", ""}, KnownTold::failed, "an error of Megatron", "Rank "},
     KnownLine{{"Possible persistent error!", "iteration #"},
               KnownTold::bad_gpu,
               "possible hardware error: another GPU does not repeat its result",

@@ -12,15 +12,18 @@ struct NcclResult {
   int code;
   std::string_view name;
   std::string_view text;  // ncclGetErrorString
+  bool distinct = false;  // nobody else says so
 };
 
 constexpr NcclResult kResults[] = {
-    {1, "ncclUnhandledCudaError", "unhandled cuda error"},
-    {2, "ncclSystemError", "unhandled system error"},
+    {1, "ncclUnhandledCudaError", "unhandled cuda error", true},
+    {2, "ncclSystemError", "unhandled system error", true},
     {3, "ncclInternalError", "internal error"},
+    {3, "ncclInternalError", "internal error - please report this issue to the NCCL developers", true},
     {4, "ncclInvalidArgument", "invalid argument"},
     {5, "ncclInvalidUsage", "invalid usage"},
     {6, "ncclRemoteError", "remote process exited"},
+    {6, "ncclRemoteError", "remote process exited or there was a network error", true},
     {7, "ncclInProgress", "NCCL operation in progress"},
     {8, "ncclTimeout", "timeout"},
 };
@@ -63,6 +66,46 @@ LineUse BeginError(const LogLine& line, FailureState& state, RecordList& out) {
     record->count = work.elements;
   }
   TakeNcclResult(text, *record);
+  return LineUse::understood;
+}
+
+// What may stand behind NCCL's words: a mark, a place, a rank, or nothing.
+bool EndsResult(std::string_view told) {
+  size_t length = 0;
+  for (const NcclResult& result : kResults)
+    if (result.distinct && told.starts_with(result.text)) length = result.text.size();
+  const std::string_view behind = told.substr(length);
+  if (Trim(behind).empty()) return true;
+  for (const std::string_view mark : {"'", "\"", ")", "(", ",", ".", ";", "|", "/"})
+    if (Trim(behind).starts_with(mark)) return true;
+  for (const std::string_view word : {" in ", " at ", " rank", " on rank", " NCCL version"})
+    if (behind.starts_with(word)) return true;
+  return false;
+}
+
+// NCCL failure: unhandled cuda error in bench.cu at line: 86 rank: 0         [2] ncclAllReduce failed: unhandled cuda
+// error comm.cpp:120 ncclGroupEnd() 'internal error - please report this issue to the NCCL developers' Programs that
+// call NCCL themselves print its fixed words behind words of their own, which name NCCL.
+LineUse ReadResultText(const LogLine& line, FailureState& state, RecordList& out) {
+  // The benchmark's own report and NCCL's own log have readers of their own.
+  if (ContainsAny(line.text, {"Test NCCL failure", "NCCL WARN", "NCCL INFO"})) return LineUse::not_understood;
+  size_t at = std::string_view::npos;
+  for (const NcclResult& result : kResults)
+    if (result.distinct) at = std::min(at, line.text.find(result.text));
+  if (at == std::string_view::npos || at == 0) return LineUse::not_understood;
+  const std::string_view before = Trim(line.text.substr(0, at));
+  if (before.empty() || std::string_view(":'\"(|,").find(before.back()) == std::string_view::npos ||
+      !ContainsAny(before, {"nccl", "NCCL", "Nccl"}))
+    return LineUse::not_understood;
+  // "ncclUnhandledCudaError: unhandled cuda error is what NCCL returns when ...": somebody explains it.
+  const std::string_view told = line.text.substr(at);
+  if (!EndsResult(told)) return LineUse::not_understood;
+  const auto [record, is_new] = out.AddOnce(TorchLogKind::nccl_error, line, "result/" + Capped(line.text, 200));
+  state.nccl_error = record;
+  if (!is_new) return LineUse::understood;
+  record->text = Capped(line.text);
+  TakeNcclResult(told, *record);
+  if (const auto rank = IntAfter<int32_t>(told, " rank: "); rank && *rank >= 0 && !line.tagged) record->rank = *rank;
   return LineUse::understood;
 }
 
@@ -189,7 +232,11 @@ LineUse ReadNcclErrorText(const LogLine& line, FailureState& state, RecordList& 
     }
     return LineUse::understood;
   }
-  if (line.has(Keyword::nccl_error)) return BeginError(line, state, out);
+  if (line.has(Keyword::nccl_error))
+    if (const LineUse use = BeginError(line, state, out); use != LineUse::not_understood) return use;
+  if (line.has(Keyword::nccl_result))
+    if (const LineUse use = ReadResultText(line, state, out); use != LineUse::not_understood) return use;
+  if (line.has(Keyword::nccl_error)) return LineUse::not_understood;
   if (line.severity != 0) {
     state.nccl_error = nullptr;
     return LineUse::not_understood;

@@ -83,6 +83,7 @@ inline constexpr std::string_view kHeartbeat = "heartbeat";  // what was missed 
 // Word of TorchLogRecord::subject: who killed a process for want of memory.
 inline constexpr std::string_view kRaysMonitor = "Ray's memory monitor";
 inline constexpr std::string_view kSystemdsKiller = "systemd";
+inline constexpr std::string_view kContainerStart = "the start of a container";
 // Word of TorchLogRecord::file: it was gloo that compared the sizes.
 inline constexpr std::string_view kGloo = "gloo";
 // Word of TorchLogRecord::file: UCX's error is of a dynamically connected queue pair.

@@ -363,7 +363,11 @@ LineUse ReadWorkerEnd(const LogLine& line, RecordList& out) {
   // Ray: its words are many lines, and only these two tell that a worker is gone for good, or for want of memory.
   if (IsRaysMemoryKill(text)) return AddRaysMemoryKill(line, out);
   if (NoteRaysCount(line, out)) return LineUse::understood;
-  if (Contains(text, "container init was OOM-killed")) return AddMemoryKill(line, "", out);
+  if (Contains(text, "container init was OOM-killed")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::oom_kill, line, kContainerStart);
+    if (is_new) record->value = 1, record->subject = kContainerStart, record->text = Capped(line.text, 600);
+    return LineUse::understood;
+  }
   // Ray: "The node with node id: 8f20... and ip: 10.0.0.3 has been marked dead because the detector has missed too many
   // heartbeats from it."
   // "... and address: 10.0.0.3 and node name: 10.0.0.3 has been marked dead ...", also inside of its JSON events.

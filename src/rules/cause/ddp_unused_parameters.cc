@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text_scan.h"
 #include "rules/rule.h"
 #include "rules/words.h"
 
@@ -30,9 +31,13 @@ static std::string SharedModule(const std::vector<std::string>& names) {
 }
 
 // DDP prints indices with blanks between them ("8 9"), names with commas.
+// It stops after the first hundred: "98 99 ...".
 static std::string ParameterWords(std::string_view names) {
   constexpr size_t kMostNamed = 4;
   std::vector<std::string> parts;
+  names = Trim(names);
+  const bool cut = names.ends_with("...");
+  if (cut) names.remove_suffix(3);
   while (true) {
     names = names.substr(std::min(names.find_first_not_of(", "), names.size()));
     if (names.empty()) break;
@@ -44,7 +49,8 @@ static std::string ParameterWords(std::string_view names) {
   if (parts.size() > kMostNamed) {
     const std::string module = SharedModule(parts);
     return (module.empty() ? "" : "of " + module + " ") +
-           ("(" + std::to_string(parts.size()) + ": " + parts[0] + ", " + parts[1] + ", ...)");
+           (std::string(cut ? "(at least " : "(") + std::to_string(parts.size()) + ": " + parts[0] + ", " + parts[1] +
+            ", ...)");
   }
   std::string out;
   for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
@@ -52,7 +58,7 @@ static std::string ParameterWords(std::string_view names) {
 }
 
 static bool AreIndices(std::string_view names) {
-  return names.find_first_not_of("0123456789, ") == std::string_view::npos;
+  return names.find_first_not_of("0123456789,. ") == std::string_view::npos;
 }
 
 // "rank 0: 4-7; rank 1: 2 and 3": where each rank names others. Empty where all name the same.

@@ -320,13 +320,54 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   return answer;
 }
 
+// Nearly all of the processes say that they join, and nothing else is here: another file may hold the lines of those
+// that lack, and an error tells more than this.
+static bool LackOnlyFew(const Case& facts, const LogOutline& outline, const FewJoined& few) {
+  const size_t lacking = few.missing.size(), came = few.came.size();
+  return came >= 3 && lacking * 4 <= came + lacking && facts.incident.files.size() == 1 &&
+         facts.incident.outlines.size() == 1 && facts.incident.events.empty() &&
+         outline.ranks.size() == outline.joining.size();
+}
+
+// The text ends where a few of its processes say that they join, and says that the job hangs, or only few are missing.
+static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
+  const auto& events = facts.incident.events;
+  const auto told =
+      std::find_if(events.begin(), events.end(), [](const Event& event) { return event.kind == EventKind::told_hang; });
+  const bool hangs = told != events.end();
+  for (const LogOutline& outline : facts.incident.outlines) {
+    auto few = FindFewJoined(outline);
+    if (!few || (!hangs && !LackOnlyFew(facts, outline, *few))) continue;
+    const bool one = few->missing.size() == 1;
+    Finding finding;
+    finding.cause = "init-rank-missing";
+    finding.status = hangs ? Status::hang : Status::undetermined;
+    finding.severity = Severity::critical;
+    finding.confidence = Confidence::possible;
+    if (!hangs) finding.ranks = few->missing;
+    finding.headline = few->words + (few->came.size() == 1 ? " prints that it joins" : " print that they join") +
+                       " the setup; " + RankWords(few->missing) +
+                       (one ? " did not start, or prints" : " did not start, or print") + " elsewhere";
+    finding.affected_ranks = std::move(few->came);
+    finding.evidence.push_back({few->last->source, few->last->text, "the last rank that says that it joins"});
+    finding.evidence.push_back(
+        hangs ? CiteEvent(*told, "the text around the log says that the job hangs")
+              : CiteAbsence("no line is of " + RankWords(few->missing) + ", and no rank prints anything after that"));
+    finding.fix = {std::string(kLaunchAllStep),
+                   "If they run: read the output of " + std::string(one ? "that rank" : "those ranks") +
+                       ", and see from every node that MASTER_ADDR and MASTER_PORT of rank 0 can be reached (nc -zv)."};
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 static RuleAnswer JudgeMissing(const Case& facts) {
   RuleAnswer answer = JudgeRankMissing(facts);
   // mpirun's daemons tell themselves why they do not start: one cannot connect to another.
   if (!answer.findings.empty() && answer.findings[0].ranks.empty() &&
       answer.findings[0].confidence == Confidence::possible && DaemonCannotConnect(facts.incident))
     answer.findings.clear();
-  if (auto few = FindFewJoined(facts); few && answer.findings.empty()) answer.findings.push_back(std::move(*few));
+  if (answer.findings.empty()) JudgeFewJoined(facts, answer);
   if (auto store = FindUnstartedStore(facts, ReadInit(facts)); store && answer.findings.empty())
     answer.findings.push_back(std::move(*store));
   if (auto waits = FindWaitInSetup(facts); waits && answer.findings.empty())

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rules/activity_words.h"
+#include "rules/few_joined.h"
 #include "rules/milestone_words.h"
 #include "rules/scheduler_words.h"
 #include "rules/told_finding.h"
@@ -218,6 +219,19 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
     }
 }
 
+// A job that is ended while most of its processes have not joined had not begun, and would not have.
+void AddWhoJoined(const Case& facts, const Event& kill, Finding& finding) {
+  for (const LogOutline& outline : facts.incident.outlines) {
+    const auto few = FindFewJoined(outline, kill.source.line);
+    if (!few || few->last->source.file != kill.source.file) continue;
+    finding.headline += "; until then " + few->words + " had printed that " +
+                        (few->came.size() == 1 ? "it joins" : "they join") + " the setup";
+    finding.evidence.push_back({few->last->source, few->last->text, "the last rank that says that it joins"});
+    finding.fix.insert(finding.fix.begin(), std::string(kLaunchAllStep));
+    return;
+  }
+}
+
 // A job that printed a step just before its limit had too little time, and did not stall.
 void AddLastProgress(const Case& facts, const Event& kill, Finding& finding) {
   const Event* last = ProgressShortlyBefore(facts, kill);
@@ -314,6 +328,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     AddWhoWaited(facts, *kill, finding);
   }
   if (IsInterrupt(*kill)) AddWhereInterrupted(facts, *kill, finding);
+  AddWhoJoined(facts, *kill, finding);
   const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {
     return a.source.file == kill->source.file && a.source.line == kill->source.line;

@@ -9,6 +9,7 @@
 #include "analysis/replica_values.h"
 #include "analysis/training_trend.h"
 #include "rules/message_words.h"
+#include "rules/refusal_finding.h"
 #include "rules/rule.h"
 #include "rules/told_trouble.h"
 #include "rules/training_words.h"
@@ -153,6 +154,17 @@ std::vector<const Event*> FindStops(const Case& facts) {
   return stops;
 }
 
+// Megatron ran the step again: what came of it says more than the value itself. The last such line counts.
+void AddWhatRepeated(const Case& facts, const Event& first, Finding& finding) {
+  const Event* repeated = nullptr;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::exception && event.rank == first.rank && IsOfARepeatedStep(event)) repeated = &event;
+  if (!repeated) return;
+  finding.headline += "; " + RefusalWords(*repeated);
+  finding.fix = RefusalSteps(*repeated);
+  if (repeated != &first) finding.evidence.push_back(CiteEvent(*repeated, "what came of running the step again"));
+}
+
 // The program says itself why it ends: nothing else has to be looked for.
 bool JudgeStop(const Case& facts, RuleAnswer& answer) {
   if (facts.analyses.outcome.ended_in_order) return false;
@@ -189,6 +201,7 @@ bool JudgeStop(const Case& facts, RuleAnswer& answer) {
     finding.fix.push_back("Only " + who +
                           " reports it: compare its result for the same batch with another GPU's before trusting that "
                           "GPU.");
+  AddWhatRepeated(facts, first, finding);
   for (const Rank rank : facts.standstill.waiters)
     if (std::find(finding.ranks.begin(), finding.ranks.end(), rank) == finding.ranks.end())
       finding.affected_ranks.push_back(rank);
