@@ -47,12 +47,14 @@ bool IsCommand(std::string_view line) {
 
 }  // namespace
 
-// "train/loss", "and/or": one stroke between two words. A path has more of them, or dots.
+// "train/loss", "and/or": one stroke between two words. A path has more of them, or dots; a name of NCCL's, as in
+// "NET/Socket : GPU Direct RDMA Disabled", has capitals.
 static bool JoinsTwoWords(std::string_view line, size_t at) {
   if (line[at] != '/') return false;
   size_t begin = at, end = at + 1;
-  while (begin > 0 && IsLetter(line[begin - 1])) --begin;
-  while (end < line.size() && IsLetter(line[end])) ++end;
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  while (begin > 0 && is_small(line[begin - 1])) --begin;
+  while (end < line.size() && is_small(line[end])) ++end;
   const auto ends = [&](size_t i) {
     return i >= line.size() || std::string_view(" ,;:!?)(").find(line[i]) != std::string_view::npos ||
            (line[i] == '.' && (i + 1 == line.size() || line[i + 1] == ' '));

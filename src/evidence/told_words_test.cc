@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "evidence/told_lines.h"
 #include "evidence/unread_error.h"
 
 namespace tacet {
@@ -24,6 +25,12 @@ TEST(ToldWords, AHangWithoutAnyMessageIsAHang) {
   EXPECT_TRUE(SaysItHangs("The training starts and then hangs somewhere without any error message"));
   EXPECT_FALSE(SaysItHangs("With the other driver it trains through the night without any hang"));
   EXPECT_FALSE(SaysItHangs("It runs without any issues and never hangs on this machine"));
+}
+
+TEST(ToldWords, AStrokeBetweenWordsIsNoPathAndNoNameOfNccl) {
+  EXPECT_TRUE(IsSentence("The curve of train/loss goes flat and then the run sits there"));
+  EXPECT_FALSE(IsSentence("gpu-a:8281:8281 [0] NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'"));
+  EXPECT_FALSE(IsSentence("see /data/runs/train/loss for the curve of it"));
 }
 
 TEST(ToldWords, AllButOneOfTheRanksWait) {

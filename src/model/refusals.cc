@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "model/refusal_table.h"
 
@@ -365,8 +366,9 @@ const Refusal* FindRefusal(std::string_view id) {
 }
 
 const Refusal* ClassifyRefusal(std::string_view message) {
+  const PairSet pairs(message);
   for (const RefusalWords& words : kRefusalWords)
-    if (Contains(message, words.all[0]) && (words.all[1].empty() || Contains(message, words.all[1])))
+    if (pairs.Holds(words.all[0]) && (words.all[1].empty() || pairs.Holds(words.all[1])))
       return FindRefusal(words.id);
   return nullptr;
 }

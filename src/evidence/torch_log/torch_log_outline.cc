@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/line_reader.h"
+#include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_counting.h"
 #include "evidence/torch_log/torch_log_figures.h"
@@ -171,10 +172,11 @@ bool NoteWarningOfPython(std::string_view text, const SourceRef& source, LogOutl
 }
 
 // Says whether the line is one of them.
-bool NoteHarmless(std::string_view text, const SourceRef& source, LogOutline& out) {
+bool NoteHarmless(const PairSet& pairs, const SourceRef& source, LogOutline& out) {
+  const std::string_view text = pairs.text();
   if (NoteRetries(text, source, out)) return true;
   for (const KnownWords& one : kHarmless) {
-    if (!Contains(text, one.words)) continue;
+    if (!pairs.Holds(one.words)) continue;
     if (one.what == HarmlessWarning::deprecated_variable && !Contains(text, "is deprecated")) continue;
     if (one.what == HarmlessWarning::gloo_group_of_one && !Contains(text, " : 0")) continue;
     out.at_exit |= one.what == HarmlessWarning::process_group_left;
@@ -249,20 +251,21 @@ int64_t WorldOfLine(std::string_view text) {
 }
 
 // Whoever tells of it was there: "GRPO_TRAIN_OK steps=3   # exit 0, no hang".
-bool TellsGoodEnd(std::string_view text) {
-  if (!ContainsAny(text, {"exit 0", "exit code 0", "exit code: 0", "exited with code 0", "exited with 0"}))
-    return false;
+bool TellsGoodEnd(const PairSet& pairs) {
+  const std::string_view text = pairs.text();
+  if (!pairs.HoldsAny({"exit 0", "exit code 0", "exit code: 0", "exited with code 0", "exited with 0"})) return false;
   return ContainsAny(text, {"OK", "steps", "inished", "ompleted", "done"}) &&
          !ContainsAny(text, {"not ", "n't", "should", "if ", "even though", "although", "FAIL", "rror", "?"});
 }
 
 // "2026-11-16 18:52:31,011 train INFO: training finished": the words, where they end the line.
-std::string_view WordsOfDone(std::string_view text) {
+std::string_view WordsOfDone(const PairSet& pairs) {
+  const std::string_view text = pairs.text();
   constexpr size_t kMostBehind = 24;  // " in 312 s", " after 24 steps"
   for (const std::string_view words :
        {"training finished", "Training finished", "training complete", "Training complete", "Training is complete",
         "raining done", "inished training", "ompleted training", "Done training", "raining ended"}) {
-    if (words.size() > text.size()) continue;
+    if (words.size() > text.size() || !pairs.MayHold(words)) continue;
     const size_t earliest = text.size() - std::min(text.size(), words.size() + kMostBehind);
     size_t at = FindText(text.substr(earliest), words);
     if (at == std::string_view::npos) continue;
@@ -274,13 +277,12 @@ std::string_view WordsOfDone(std::string_view text) {
   return {};
 }
 
-bool HasJobsWord(std::string_view text) {
-  return ContainsAny(text,
-                     {"rank",       "Rank",     "RANK",   "GPU",      "cuda",       "CUDA",       "nccl",
-                      "NCCL",       "torch",    "orovod", "eepspeed", "eepSpeed",   "egatron",    "NeMo",
-                      "vllm",       "vLLM",     "Ray ",   "ray.",     "world size", "world_size", "istributed",
-                      "checkpoint", "epoch",    "Epoch",  "CCL_",     "dataloader", "DataLoader", "tensor_parallel",
-                      "HCCL",       "ccelerat", "rainer", "raining",  "PyTorch",    "EngineCore", "/v1/"});
+bool HasJobsWord(const PairSet& pairs) {
+  return pairs.HoldsAny({"rank",       "Rank",     "RANK",   "GPU",      "cuda",       "CUDA",       "nccl",
+                         "NCCL",       "torch",    "orovod", "eepspeed", "eepSpeed",   "egatron",    "NeMo",
+                         "vllm",       "vLLM",     "Ray ",   "ray.",     "world size", "world_size", "istributed",
+                         "checkpoint", "epoch",    "Epoch",  "CCL_",     "dataloader", "DataLoader", "tensor_parallel",
+                         "HCCL",       "ccelerat", "rainer", "raining",  "PyTorch",    "EngineCore", "/v1/"});
 }
 
 // Quotes that stand before a line of a log.
@@ -390,8 +392,9 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     else
       look.places.Read(prefix.rank >= 0 ? prefix.text : labelled, speaker, by_label && local, source);
   }
-  const bool harmless = NoteHarmless(text, source, out);
-  if (!harmless) out.says_done = std::string(WordsOfDone(text));
+  const PairSet pairs(text);
+  const bool harmless = NoteHarmless(pairs, source, out);
+  if (!harmless) out.says_done = std::string(WordsOfDone(pairs));
   int32_t printed_by = named.rank;
   if (printed_by < 0 && look.labels_are_ranks && launcher.number >= 0 && launcher.number < int64_t{kMostRanks} &&
       (launcher.kind == LauncherPrefix::Kind::task || launcher.kind == LauncherPrefix::Kind::local)) {
@@ -405,9 +408,9 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   const bool figures = told != FigureReader::Line::none || ReadFigures(text, source, out);
   const bool counts = !figures && look.counting.Read(text);
   if (of_table || counts) look.counted_bytes += size;
-  look.of_job = look.of_job || HasJobsWord(text);
+  look.of_job = look.of_job || HasJobsWord(pairs);
   look.stack_of_job = look.stack_of_job || (text.starts_with("File \"") && Contains(text, "/torch/distributed/"));
-  if (out.ended_well.empty() && TellsGoodEnd(text)) {
+  if (out.ended_well.empty() && TellsGoodEnd(pairs)) {
     out.ended_well = std::string(text.substr(0, 160));
     out.ended_source = source;
     out.bytes += size;
@@ -423,7 +426,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   }
   if (level != 0) ++out.shaped;
   look.attended = look.attended || (named.rank >= 0 && WaitToldIn(text) == LineWait::person);
-  look.marked += named.rank < 0 && level == 0 && HasJobsWord(text) && RankOfOwnMark(text) >= 0;
+  look.marked += named.rank < 0 && level == 0 && HasJobsWord(pairs) && RankOfOwnMark(text) >= 0;
   if (named.rank >= 0 && out.ranks.size() < kMostRanks) {
     ++look.named;
     out.ranks.push_back(named.rank);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/pair_set.h"
 #include "base/text_scan.h"
 
 namespace tacet {
@@ -187,7 +188,8 @@ size_t CountDigits(std::string_view word) {
 
 }  // namespace
 
-void AddTrainingValue(TrainingValue& value, double number, std::string_view word, int64_t step, const SourceRef& source) {
+void AddTrainingValue(TrainingValue& value, double number, std::string_view word, int64_t step,
+                      const SourceRef& source) {
   if (std::isfinite(number)) {
     if (value.lines == value.run) value.first = value.least = value.most = number;  // the first number of all
     value.least = std::min(value.least, number);
@@ -355,8 +357,8 @@ bool IsSomebodysSentence(std::string_view text) {
 
 bool IsOfEvaluation(std::string_view text) {
   const std::string low = LowerCase(text.substr(0, 120));
-  return ContainsAny(low,
-                     {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:", "valid on '", "| valid |"});
+  return PairSet(low).HoldsAny(
+      {"(val)", "(test)", "test:", "eval:", "evaluat", "validat", "val:", "valid on '", "| valid |"});
 }
 
 void TrainingReader::ReadStep(const LogLine& line, int64_t step) {
