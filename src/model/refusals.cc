@@ -368,8 +368,7 @@ const Refusal* FindRefusal(std::string_view id) {
 const Refusal* ClassifyRefusal(std::string_view message) {
   const PairSet pairs(message);
   for (const RefusalWords& words : kRefusalWords)
-    if (pairs.Holds(words.all[0]) && (words.all[1].empty() || pairs.Holds(words.all[1])))
-      return FindRefusal(words.id);
+    if (pairs.Holds(words.all[0]) && (words.all[1].empty() || pairs.Holds(words.all[1]))) return FindRefusal(words.id);
   return nullptr;
 }
 
