@@ -100,8 +100,8 @@ Analyses Analyse(const Incident& incident) {
   out.front = FindOutputFront(out.printed);
   out.printed_laggard = FindPrintedLaggard(incident);
   out.stated = FindStatedDifference(out.printed);
-  if (out.told.empty())
-    out.told = FindGlooLaggards(out.life, out.stacks, out.front, out.printed, ReadNamelessWaits(incident));
+  out.nameless = ReadNamelessWaits(incident);
+  if (out.told.empty()) out.told = FindGlooLaggards(out.life, out.stacks, out.front, out.printed, out.nameless);
   std::array<CallSource, 3> order = {CallSource::black_box, CallSource::flight_recorder, CallSource::nccl_log};
   if (BoxesTellTheAftermath(incident, out.outcome)) std::swap(order[0], order[1]);
   for (const CallSource source : order) {

@@ -8,6 +8,7 @@
 #include "analysis/call_difference.h"
 #include "analysis/group_calls.h"
 #include "analysis/job_end.h"
+#include "analysis/nameless_waits.h"
 #include "analysis/network/topology_checks.h"
 #include "analysis/output_front.h"
 #include "analysis/p2p_match.h"
@@ -41,6 +42,7 @@ struct Analyses {
   JobEnd end;
   std::vector<SourceAnalysis> sources;  // best first: black box, flight record, NCCL log; only those with calls
   std::vector<StackReading> stacks;
+  NamelessWaits nameless;  // tracebacks of gloo that stand without a rank
   std::vector<ToldLaggard> told;
   PrintedLines printed;                           // what the program printed, by rank; points into the Incident
   OutputFront front;                              // who is elsewhere by what the program prints

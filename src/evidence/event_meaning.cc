@@ -182,7 +182,6 @@ bool IsAscendTimeout(std::string_view text) {
                      {"error code is 107020", "error code is 507046", "error code is 507047", "error code is 507048"});
 }
 
-// An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
 // Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for root
 // cause.
 // RuntimeError: Initialization failed. Please see the error messages above.
@@ -194,6 +193,7 @@ bool PointsBack(std::string_view text) {
                            "see logs above", "see the traceback above", "see above for the"});
 }
 
+// An error that only says that somebody else failed: a timeout, a lost peer, a store that is gone.
 bool SpeaksOfOthers(const Event& exception) {
   // NCCL error in: ProcessGroupNCCL.cpp:3780, invalid usage (run with NCCL_DEBUG=WARN for details): the call itself is
   // wrong.

@@ -27,7 +27,7 @@ std::string WaitWords(const Case& facts) {
 
 std::optional<Finding> FindingOfEarlyLeavers(const Case& facts) {
   const EarlyLeavers left = FindEarlyLeavers(facts.analyses.life, facts.analyses.outcome, facts.analyses.printed,
-                                             facts.analyses.front, ReadNamelessWaits(facts.incident));
+                                             facts.analyses.front, facts.analyses.nameless);
   if (!left) return std::nullopt;
   const bool one = left.ranks.size() == 1;
   const std::string who = RankWords(left.ranks);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/nameless_waits.h"
 #include "analysis/own_way.h"
 #include "rules/activity_words.h"
 #include "rules/message_words.h"
@@ -26,8 +25,8 @@ const Event* FirstWait(const Case& facts, const ToldLaggard& told) {
     nameless = nameless && !(life && (life->timeout || life->consequence));
   }
   if (first || !nameless) return first;
-  const NamelessWaits waits = ReadNamelessWaits(facts.incident);
-  return waits.timeouts.empty() ? nullptr : waits.timeouts.front();
+  const auto& timeouts = facts.analyses.nameless.timeouts;
+  return timeouts.empty() ? nullptr : timeouts.front();
 }
 
 // The launcher ended it when the others had failed: it was there until then.

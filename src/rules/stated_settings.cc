@@ -144,10 +144,10 @@ std::optional<Finding> TellStatedDifference(const Case& facts, std::vector<Findi
     const Matter matter = MatterOf(first->cause);
     const bool named = first->ranks == std::vector<Rank>{stated.rank};
     const bool setting = stated.kind == StatedDifference::Kind::setting;
-    // What a rank issues depends on its settings, and what it needs to join as well.
-    // So it is with what they must have in common, where the group cannot be set up.
+    // Without what they must have in common the group cannot be set up.
     const bool of_setup = matter == Matter::end && stated.must_agree && FailsInSetup(facts, *first);
     if (of_setup) return SettingFinding(facts, first->status, Confidence::likely);
+    // What a rank issues depends on its settings, and what it needs to join as well.
     const bool explains = (matter == Matter::calls && (named || first->ranks.empty())) || matter == Matter::setup;
     if (explains && setting && first->confidence != Confidence::certain)
       return SettingFinding(facts, first->status, Confidence::likely);

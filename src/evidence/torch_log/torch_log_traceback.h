@@ -22,10 +22,11 @@ bool IsErrorName(std::string_view type);
 // "['ninja', '-v']' returned non-zero exit status 1": a compiler or a tool that builds, and no process of the job.
 bool IsBuildTool(std::string_view command);
 // Word of TorchLogRecord::subject: the file ends, or other lines begin, before the traceback names its error.
-inline constexpr std::string_view kLauncherCut = "the launcher raised an error, and the lines that name it are missing";
 inline constexpr std::string_view kCutException = "an exception whose name is cut off";
 // ... where the statement that raises it still names its type.
 inline constexpr std::string_view kCutWords = "the traceback is cut before its message";
+// Word of TorchLogRecord::object: ... where it is the launcher that raises it.
+inline constexpr std::string_view kLauncherCut = "the launcher raised an error, and the lines that name it are missing";
 
 // What stands behind words of another script that nothing parts from the error: "总是报错RuntimeError: ...".
 std::string_view WithoutGluedWords(std::string_view text);
