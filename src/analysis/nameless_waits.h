@@ -7,7 +7,8 @@
 
 namespace tacet {
 
-// Ctrl-C: a person ended what ran, whether it stood still or not.
+// Ctrl-C: a person ended what ran, whether it stood still or not, and neither the launcher nor another node did. No
+// failure leads to it.
 bool IsInterrupt(const Event& event);
 
 // Where all ranks print into one text, their tracebacks have no names: what these tell of others, one by one.

@@ -75,9 +75,6 @@ bool EndedByItself(const Event& event) {
   return event.kind == EventKind::process_exited && code != 0 && code != -15 && code != -9 && code != -2 && code != -1;
 }
 
-// A person's doing, and not the launcher's or another node's: no failure leads to it.
-bool IsInterrupt(const Event& kill) { return KillKindOf(kill) == SchedulerKill::signal && KillerOf(kill) == "SIGINT"; }
-
 // Within the same second nobody reacts to an error by pressing Ctrl-C.
 bool CameAfter(const Event& kill, const Event& failure) {
   if (!IsInterrupt(kill)) return CameBefore(kill, failure);
