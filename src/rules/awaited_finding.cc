@@ -93,7 +93,7 @@ const std::vector<std::string> kStepsForQuestions = {
     "Answer it in advance: most programs have an option or a variable for it (--yes, --overwrite, "
     "trust_remote_code=True, WANDB_MODE=offline or WANDB_API_KEY, GIT_TERMINAL_PROMPT=0, ssh -o BatchMode=yes). "
     "Under a launcher or a scheduler there is no terminal to type an answer at.",
-    "In the program: do not ask where standard input is no terminal (sys.stdin.isatty()), and decide before the "
+    "In the program: ask only where standard input is a terminal (sys.stdin.isatty()), and decide before the "
     "process group is created."};
 
 void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Finding& finding) {
