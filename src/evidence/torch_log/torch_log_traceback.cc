@@ -366,6 +366,11 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     return LineUse::not_understood;
   }
   if (paused_ && IsTracebackFrame(text)) return ReadPausedFrame(line);
+  // A frame behind the message: two processes print their lines between each other.
+  if (!line.tagged && IsTracebackFrame(text)) {
+    raised_.mixed = true;
+    return LineUse::understood;
+  }
   if (paused_ && indent_known_ && text.starts_with("    ")) return LineUse::understood;  // a line of code
   // A logger that marks every line of the traceback marks those of its message, too.
   if (!Trim(head_).empty() && text.data() == line.text.data()) return LineUse::not_understood;
