@@ -6,6 +6,7 @@
 
 #include "rules/activity_words.h"
 #include "rules/few_joined.h"
+#include "rules/hang_capture.h"
 #include "rules/milestone_words.h"
 #include "rules/scheduler_words.h"
 #include "rules/told_finding.h"
@@ -337,7 +338,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     finding.severity = Severity::note;
     if (hung)
       answer.open.push_back(
-          {"Why did the job stall before it was ended?",
+          {std::string(kWhyItStalled),
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
   } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill) &&
              !in_order) {
