@@ -93,6 +93,10 @@ Finding ValueFinding(const NonFiniteTraining& found) {
         "last checkpoint before the first one otherwise.",
         "If it only happens with more nodes: compare the seed, the data and the batch size per rank with the run that "
         "works; a rank without a sample divides by zero."};
+  } else if (value.lines == 1) {
+    finding.headline += value.run_step >= 0
+                            ? " at step " + std::to_string(value.run_step) + ", in the only line that shows it"
+                            : " in the only line that shows it";
   } else if (value.run == value.lines)
     finding.headline += value.run_step >= 0
                             ? " in all " + std::to_string(value.lines) + " lines that show it, already at step " +
