@@ -119,7 +119,8 @@ Library LibraryOf(const Event& event) {
                                                         "on the specified memory type", "connect EPS failed"}))
     return Library::nvshmem;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
-                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ", "RESOURCE_EXHAUSTED: "}))
+                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ",
+                         "RESOURCE_EXHAUSTED: ", "TPU backend initialization is taking"}))
     return Library::jax;
   if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::", "OOM when allocating tensor"}))
     return Library::tensorflow;
@@ -201,7 +202,7 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "SignalException", "SIGTERMException", "RendezvousConnectionError",
+                         "SignalException", "SIGTERMException", "RendezvousConnectionError", "RendezvousClosedError",
                          // SageMaker: how the user's script ended
                          "UnexpectedStatusException", "ExecuteUserScriptError"}))
     return true;

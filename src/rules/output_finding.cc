@@ -8,9 +8,11 @@
 
 #include "rules/activity_words.h"
 #include "rules/awaited_finding.h"
+#include "rules/interrupted_places.h"
 #include "rules/late_finding.h"
 #include "rules/message_words.h"
 #include "rules/stack_finding.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -214,11 +216,12 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
 
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   if (!facts.analyses.sources.empty()) return std::nullopt;
-  for (const auto find :
-       {LaggingFinding, LateFinding, MissingFileFinding, AwaitedFinding, TimerFinding, FindingByStacks})
+  for (const auto find : {LaggingFinding, LateFinding, MissingFileFinding, AwaitedFinding, InterruptedFinding,
+                          TimerFinding, FindingByStacks})
     if (auto finding = find(facts)) {
       if (find == MissingFileFinding) return OutputFinding{std::move(*finding), std::nullopt};
-      CannotTell open = StackQuestion(facts, *finding);
+      CannotTell open = finding->ranks.empty() ? CannotTell{"Which rank waits for it?", RankOutputs(Library::not_told)}
+                                               : StackQuestion(facts, *finding);
       return OutputFinding{std::move(*finding), std::move(open)};
     }
   return std::nullopt;
