@@ -250,6 +250,7 @@ FinishSign FindFinishSign(std::string_view text) {
     std::string_view word = rest.substr(0, n);
     rest.remove_prefix(n == 0 ? 1 : n);
     while (word.ends_with('.')) word.remove_suffix(1);
+    while (word.size() > 1 && IsDigit(word.back()) && !IsDigit(word.front())) word.remove_suffix(1);  // "rank0"
     if (word.empty() || word.find_first_not_of("0123456789.") == std::string_view::npos) continue;
     if (IsAnyOf(word, {"finished", "completed", "complete", "done", "exiting", "success"})) {
       says_end = true;
@@ -257,7 +258,8 @@ FinishSign FindFinishSign(std::string_view text) {
                         {"rank",    "worker", "process", "training", "train", "trainer", "run",          "job",
                          "program", "script", "main",    "all",      "is",    "has",     "successfully", "normally",
                          "info",    "in",     "after",   "s",        "sec",   "seconds", "min",          "minutes",
-                         "hours",   "steps",  "local",   "node",     "host"})) {
+                         "hours",   "steps",  "local",   "node",     "host",  "epochs",  "iterations",   "batches",
+                         "updates", "rounds", "of",      "status",   "ok",    "cleanly"})) {
       return FinishSign::none;
     }
   }

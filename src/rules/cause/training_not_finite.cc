@@ -122,16 +122,15 @@ Finding ValueFinding(const NonFiniteTraining& found) {
 
 // The next all-reduce carries it from one rank into all others.
 void NameTheFirst(const FirstNonFinite& first, Finding& finding) {
-  const Rank rank{first.first->rank};
+  const Rank rank = first.rank;
   const std::string others =
       first.finite == 1 ? "the other rank" : "the other " + std::to_string(first.finite) + " ranks";
   finding.ranks = {rank};
-  finding.headline = RankWords({rank}) + " had a loss of " +
-                     (first.first->value == "nan" ? "NaN" : first.first->value) + " first, at " + first.first->at +
-                     ", when the loss of " + others +
+  finding.headline = RankWords({rank}) + " had a loss of " + (first.word == "nan" ? "NaN" : first.word) +
+                     " first, at " + first.at + ", when the loss of " + others +
                      " was still finite; the next reduction of the gradients carried it "
                      "to all ranks";
-  if (!finding.evidence.empty()) finding.evidence.front() = {first.first->source, "", "the first such value"};
+  if (!finding.evidence.empty()) finding.evidence.front() = {first.source, "", "the first such value"};
   finding.fix = {
       "Look at what " + RankWords({rank}) +
           " had in that step and the others had not: its samples (an empty batch, a "
