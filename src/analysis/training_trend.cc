@@ -73,9 +73,6 @@ bool IsNobodys(const Incident& incident, const TrainingValue& loss) {
 // It was a number for some lines, and is none any more.
 bool IsLostFigure(const FigureSeries& figure, const Patience& patience) {
   const TrainingValue& value = figure.value;
-  // The loss of validation is often pasted alone.
-  if (figure.held_out && figure.kind == FigureSeries::Kind::loss && value.run > 0 && value.run == value.lines)
-    return true;
   return value.run >= patience.lost_lines && value.lines - value.run >= patience.lines_before_lost;
 }
 

@@ -443,6 +443,10 @@ std::optional<NotFinite> FindNotFinite(std::string_view text) {
   if (!says && !names) return std::nullopt;
   const bool of_loss = !Contains(low, "grad");
   if (of_loss && !Contains(low, "loss")) return std::nullopt;
+  // Of an evaluation, which may have had nothing to evaluate.
+  if (of_loss && (IsOfEvaluation(low) || ContainsAny(low, {"val_loss", "eval_loss", "valid_loss", "val loss",
+                                                           "eval loss", "test_loss", "test loss", "not counted"})))
+    return std::nullopt;
   std::string_view word = "not finite";
   for (const std::string_view one : {"nan", "inf"})
     for (size_t at = low.find(one); at != std::string::npos && word == "not finite"; at = low.find(one, at + 1)) {
