@@ -12,6 +12,7 @@
 #include "base/line_reader.h"
 #include "base/pair_set.h"
 #include "base/text_scan.h"
+#include "evidence/bare_message.h"
 #include "evidence/told_chinese.h"
 #include "evidence/told_error.h"
 #include "evidence/told_facts.h"
@@ -121,7 +122,7 @@ bool SaysItHangs(std::string_view line, std::string_view prose) {
   if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
       ContainsAny(low, {" with:", " error:"}))
     return false;
-  return AnyPart(low, StatesAHang) || StatesThatAllWaitButOne(low);
+  return AnyPart(low, StatesAHang) || StatesThatAllWaitButOne(low) || StatesThatOneIsIdle(low);
 }
 
 bool SaysItStops(std::string_view line) {
@@ -272,10 +273,15 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     error_behind_steps |= behind_steps;
     if (kind == EventKind::progress || !(first || own || behind_steps)) continue;
     AddTold(kind, line, source, fragment);
-    if (kind == EventKind::told_slow) FillPeriod(line, fragment.events.back().Make<ToldPlace>());
+    if (kind == EventKind::told_slow) {
+      auto& slow = fragment.events.back().Make<ToldPlace>();
+      FillPeriod(line, slow);
+      slow.where = SlowCondition(LowSentence(line));
+    }
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
   }
   AddToldError(bytes, around_at_top, fragment);
+  AddBareMessages(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)

@@ -195,10 +195,12 @@ bool UsesFabric(const Case& facts) {
 }
 
 Finding NoProviderFinding(const NetworkChoice& choice) {
+  if (const std::string plugin = choice.no_provider ? std::string() : OtherPlugin(choice.no_plugin); !plugin.empty())
+    return OtherPluginFinding(plugin, choice.no_plugin, choice.socket);
   const ToldEvents& told = choice.no_provider ? choice.no_provider : choice.no_plugin;
   Finding finding = FallbackFinding(told);
   finding.confidence = choice.socket ? Confidence::certain : Confidence::likely;
-  const std::string& provider = told.events.front()->As<Warning>().object;
+  const std::string provider = choice.no_provider ? told.events.front()->As<Warning>().object : std::string();
   finding.headline =
       (choice.no_provider ? "libfabric finds no device" + (provider.empty() ? "" : " of the provider " + provider) +
                                 " " + AtTellerWords(told)
