@@ -45,6 +45,11 @@ bool OnlyLostAPeer(const RankLife& life) {
          !life.gpu_error && !life.cuda_oom && !life.host_memory && !life.segfault && !life.oom_killed && !life.aborted;
 }
 
+// The launcher lists it as failed, and its own words have no name.
+bool FailedNameless(const RankLife& life) {
+  return life.exited && life.exited->As<ProcessEnd>().code == 1 && !Complains(life) && !life.vanished;
+}
+
 // It may say that it is done; how it ended nobody tells.
 bool TellsOfNoEnd(const RankLife& life) {
   return !Complains(life) && !life.exited && !life.vanished && !life.has_cut_file;
@@ -56,17 +61,22 @@ EarlyLeavers FindFirstToClose(const SignsOfLife& signs, const PrintedLines& prin
   if (!nameless.timeouts.empty() || nameless.error || nameless.interrupted) return {};
   EarlyLeavers found;
   std::vector<const RankLife*> quiet;
-  size_t failed = 0;
+  size_t failed = 0, nameless_failed = 0;
   for (const auto& [rank, life] : signs.ranks) {
     if (TellsOfNoEnd(life)) {
       quiet.push_back(&life);
       continue;
     }
-    if (!OnlyLostAPeer(life)) return {};
+    const bool unnamed = FailedNameless(life);
+    if (!unnamed && !OnlyLostAPeer(life)) return {};
     found.waiters.push_back(rank);
+    nameless_failed += unnamed;
     failed += life.exited && life.exited->As<ProcessEnd>().code == 1;
     if (!found.felt) found.felt = life.gloo_loss;
   }
+  // As many tracebacks without a name as ranks that failed without a word: they are theirs.
+  if (nameless_failed > 0 && nameless.losses.size() != nameless_failed) return {};
+  if (nameless_failed > 0 && !found.felt) found.felt = nameless.losses.front();
   const RankLife* left = quiet.size() == 1 ? quiet.front() : nullptr;
   if (left && found.felt) {
     found.listed = failed == found.waiters.size();

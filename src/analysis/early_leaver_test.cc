@@ -70,11 +70,12 @@ TEST(EarlyLeaver, EndsThatAreNoneOfThese) {
 
 constexpr const char* kClosed = "[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:24774";
 
-// Three ranks over gloo: who lost a peer, whom the launcher lists, and who says that it is done.
+// Three ranks over gloo: who lost a peer (-1: a traceback without a name tells it), whom the launcher lists, and who
+// says that it is done.
 std::vector<Rank> FirstToClose(const std::vector<int32_t>& lost, const std::vector<int32_t>& listed, int32_t done) {
   JobSketch job(3, {});
   for (const int32_t rank : lost) {
-    Event& raised = job.Say(rank, EventKind::exception);
+    Event& raised = rank < 0 ? job.Tell(EventKind::exception) : job.Say(rank, EventKind::exception);
     raised.Make<Raised>().type = "RuntimeError";
     raised.text = kClosed;
     raised.Set(Meaning::consequence);
@@ -99,6 +100,9 @@ std::vector<Rank> FirstToClose(const std::vector<int32_t>& lost, const std::vect
 TEST(EarlyLeaver, TheFirstConnectionThatClosedIsThatOfWhoTellsOfNone) {
   EXPECT_EQ(FirstToClose({0, 1}, {0, 1}, -1), std::vector{Rank{2}}) << "the launcher does not list it";
   EXPECT_EQ(FirstToClose({0, 2}, {}, 1), std::vector{Rank{1}}) << "it says that it is done";
+  EXPECT_EQ(FirstToClose({-1, -1}, {0, 2}, -1), std::vector{Rank{1}}) << "each listed rank has a traceback";
+  EXPECT_TRUE(FirstToClose({-1}, {0, 2}, -1).empty()) << "of one that is listed nothing is known";
+  EXPECT_TRUE(FirstToClose({-1, -1, -1}, {0, 2}, -1).empty()) << "the third lost a peer, too";
   EXPECT_TRUE(FirstToClose({0, 1, 2}, {0, 1, 2}, -1).empty()) << "all lost a peer";
   EXPECT_TRUE(FirstToClose({0}, {0}, -1).empty()) << "two tell of nothing";
   EXPECT_TRUE(FirstToClose({}, {}, 1).empty()) << "nobody lost anybody";

@@ -18,7 +18,8 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::gil_blocked:
     case EventKind::desync_report:
     case EventKind::hung_task: return true;
-    case EventKind::exception: return event.Means(Meaning::gloo_timeout) || IsOwnWaitInVain(event);
+    case EventKind::exception:
+      return event.Means(Meaning::gloo_timeout) || IsOwnWaitInVain(event) || IsInterruptedMeeting(event);
     case EventKind::xla_wait: return !event.As<XlaWait>().passed;
     // Whose connection broke in the barrier was left by its peer; only who waited until its time was up tells of a
     // hang.
@@ -29,7 +30,7 @@ bool IsSignOfHang(const Event& event) {
 
 bool IsSignOfCrash(const Event& event) {
   switch (event.kind) {
-    case EventKind::exception: return !event.Means(Meaning::gloo_timeout) && !IsOwnWaitInVain(event);
+    case EventKind::exception: return !IsSignOfHang(event);
     case EventKind::abort_signal:
     case EventKind::cuda_error:
     case EventKind::nccl_error:
@@ -176,7 +177,7 @@ bool IsCleanUp(const Event& event) { return event.kind == EventKind::process_kil
 bool EndsFromOutside(const Event& event) {
   const int64_t code = event.As<ProcessEnd>().code;
   return event.kind == EventKind::process_killed || event.kind == EventKind::job_time_limit ||
-         event.kind == EventKind::scheduler_kill ||
+         event.kind == EventKind::scheduler_kill || IsInterrupt(event) ||
          (event.kind == EventKind::process_exited && (code == -15 || code == -9 || code == -2));
 }
 
@@ -243,8 +244,9 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     if (one.gloo_timeout && !outcome.first_failure && earlier(*one.gloo_timeout, hang)) hang = one.gloo_timeout;
   if (outside && (!crash || EndsFromOutside(*crash)) && !hang) {
     end.quiet_ns = QuietBefore(incident, *outside, front);
-    const bool by_signal = std::any_of(incident.events.begin(), incident.events.end(),
-                                       [](const Event& event) { return event.kind == EventKind::scheduler_kill; });
+    const bool by_signal =
+        interrupt || std::any_of(incident.events.begin(), incident.events.end(),
+                                 [](const Event& event) { return event.kind == EventKind::scheduler_kill; });
     end.looked_at = by_signal && !outcome.somebody_finished && IsLookedAt(incident, life);
   }
   const bool hung = outcome.hangs() || hang || end.quiet_ns > 0 || end.looked_at;

@@ -6,9 +6,17 @@
 namespace tacet {
 
 bool IsInterrupt(const Event& event) {
-  if (event.kind == EventKind::exception) return event.As<Raised>().type == "KeyboardInterrupt";
+  // With words behind it a program raises it itself: "KeyboardInterrupt: terminated" of a server that got SIGTERM.
+  if (event.kind == EventKind::exception)
+    return event.As<Raised>().type == "KeyboardInterrupt" && (event.text.empty() || event.text[0] == '\n');
   return event.kind == EventKind::scheduler_kill && event.As<OutsideEnd>().why == SchedulerKill::signal &&
          event.As<OutsideEnd>().by == "SIGINT";
+}
+
+bool IsInterruptedMeeting(const Event& event) {
+  if (event.kind != EventKind::exception || !IsInterrupt(event)) return false;
+  const auto& raised = event.As<Raised>();
+  return event.op == OpKind::barrier || (raised.in_collective && raised.during == Activity::setup);
 }
 
 NamelessWaits ReadNamelessWaits(const Incident& incident) {

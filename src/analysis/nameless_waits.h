@@ -10,6 +10,9 @@ namespace tacet {
 // Ctrl-C: a person ended what ran, whether it stood still or not, and neither the launcher nor another node did. No
 // failure leads to it.
 bool IsInterrupt(const Event& event);
+// ... and it met a process in a barrier, or where the ranks of a job find each other. In a job that goes on nobody
+// waits there for long.
+bool IsInterruptedMeeting(const Event& event);
 
 // Where all ranks print into one text, their tracebacks have no names: what these tell of others, one by one.
 struct NamelessWaits {

@@ -119,7 +119,8 @@ Library LibraryOf(const Event& event) {
                                                         "on the specified memory type", "connect EPS failed"}))
     return Library::nvshmem;
   if (ContainsAny(text, {"oordination service", "oordinationService", "jaxlib", "jax_worker", "XlaRuntimeError",
-                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ", "RESOURCE_EXHAUSTED: "}))
+                         "Wait_for_all_tasks_to_register", "Barrier timed out", "JAX ",
+                         "RESOURCE_EXHAUSTED: ", "TPU backend initialization is taking"}))
     return Library::jax;
   if (ContainsAny(text, {"tensorflow", "CollectiveExecutor::", "OOM when allocating tensor"}))
     return Library::tensorflow;

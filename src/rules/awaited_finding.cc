@@ -85,12 +85,20 @@ Finding WaitFinding(const std::vector<Awaiting>& waits, std::vector<Rank> others
   return finding;
 }
 
+const std::vector<std::string> kStepsForDebuggers = {
+    "Remove what stops the program there (debugpy.wait_for_client(), breakpoint(), input()), or do what its line "
+    "asks for; meanwhile the other ranks wait in their next collective.",
+    "To debug one rank of a job, raise the timeout of the process group first."};
+const std::vector<std::string> kStepsForQuestions = {
+    "Answer it in advance: most programs have an option or a variable for it (--yes, --overwrite, "
+    "trust_remote_code=True, WANDB_MODE=offline or WANDB_API_KEY, GIT_TERMINAL_PROMPT=0, ssh -o BatchMode=yes). "
+    "Under a launcher or a scheduler there is no terminal to type an answer at.",
+    "In the program: ask only where standard input is a terminal (sys.stdin.isatty()), and decide before the "
+    "process group is created."};
+
 void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Finding& finding) {
   if (waits.front().line->wait == LineWait::person) {
-    finding.fix = {
-        "Remove what stops the program there (debugpy.wait_for_client(), breakpoint(), input()), or do what its line "
-        "asks for; meanwhile the other ranks wait in their next collective.",
-        "To debug one rank of a job, raise the timeout of the process group first."};
+    finding.fix = kStepsForDebuggers;
     return;
   }
   finding.fix = {
@@ -158,6 +166,64 @@ std::optional<Finding> ToldWaitFinding(const Case& facts, const std::vector<Awai
   return finding;
 }
 
+// It gave up waiting in a collective, so that it asks nobody: the line is of another process in the same text.
+bool GaveUp(const Case& facts, int32_t rank) {
+  const RankLife* life = facts.analyses.life.Of(Rank{rank});
+  return life && (life->timeout || life->gloo_timeout || life->gave_up);
+}
+
+// The first that others tell of a wait in vain behind this line of the same text.
+const Event* WaitInVainBehind(const Case& facts, const SourceRef& line) {
+  const Event* first = nullptr;
+  for (const Event& event : facts.incident.events)
+    if (IsSignOfHang(event) && event.source.file == line.file && event.source.line >= line.line &&
+        (!first || event.source.line < first->source.line))
+      first = &event;
+  return first;
+}
+
+// The text went on behind the question, so somebody answered it.
+bool IsAnswered(const Case& facts, const OwnLine& question, const Event* vain) {
+  const uint32_t end = vain ? vain->source.line : UINT32_MAX;
+  const auto is_between = [&](const SourceRef& source) {
+    return source.file == question.source.file && source.line > question.source.line && source.line < end;
+  };
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const OwnLine& line : outline.own_lines)
+      if (line.wait != LineWait::person && is_between(line.source)) return true;
+  return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
+    const bool life = event.kind == EventKind::progress || event.kind == EventKind::process_finished ||
+                      event.kind == EventKind::init_completed;
+    return life && is_between(event.source);
+  });
+}
+
+// A question to whoever sits at the terminal, by a process without a name. Under a launcher or a scheduler nobody sits
+// there.
+std::optional<Finding> QuestionFinding(const Case& facts) {
+  const JobEnd& end = facts.analyses.end;
+  if (end.kind == JobEnding::finished || end.said) return std::nullopt;
+  const OwnLine* question = nullptr;
+  for (const LogOutline& outline : facts.incident.outlines)
+    for (const OwnLine& line : outline.own_lines)
+      if ((line.rank < 0 || GaveUp(facts, line.rank)) && line.wait == LineWait::person) question = &line;
+  if (!question) return std::nullopt;
+  const Event* vain = WaitInVainBehind(facts, question->source);
+  if ((!vain && end.kind == JobEnding::crashed) || IsAnswered(facts, *question, vain)) return std::nullopt;
+  Finding finding = WaitFinding({}, {});
+  finding.confidence = vain ? Confidence::likely : Confidence::possible;
+  const bool asks = question->text.find("ebugg") == std::string::npos;
+  finding.headline = (asks ? "a process asks a question and waits for the answer: "
+                           : "a process waits for input or for a debugger, according to its last line: ") +
+                     QuotedLine(*question) +
+                     (vain ? "; the others waited for it until they gave up"
+                           : "; nothing is printed after that, so the job most likely still waits for it");
+  finding.evidence.push_back({question->source, question->text, asks ? "the question" : "what it waits for"});
+  if (vain) finding.evidence.push_back(CiteEvent(*vain, "the first that gave up waiting"));
+  finding.fix = asks ? kStepsForQuestions : kStepsForDebuggers;
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> AwaitedFinding(const Case& facts) {
@@ -165,8 +231,9 @@ std::optional<Finding> AwaitedFinding(const Case& facts) {
   const auto lines = LastLines(facts);
   std::vector<Awaiting> waits;
   for (const auto& [rank, own] : lines)
-    if (IsOutsideWait(*own.back())) waits.push_back({rank, own.back()});
-  if (waits.empty()) return std::nullopt;
+    if (IsOutsideWait(*own.back()) && !(own.back()->wait == LineWait::person && GaveUp(facts, rank.value)))
+      waits.push_back({rank, own.back()});
+  if (waits.empty()) return QuestionFinding(facts);
   if (auto finding = ToldWaitFinding(facts, waits)) return finding;
   return LastLineFinding(facts, waits, lines);
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/nameless_waits.h"
 #include "analysis/timeout_census.h"
 #include "model/nccl_warnings.h"
 #include "rules/activity_words.h"
@@ -134,14 +135,20 @@ std::string RanksOfResult(const Case& facts, const Event& told, const std::strin
   return told.rank.known() && ranks.size() > 1 ? RankWords({ranks.begin(), ranks.end()}) : who;
 }
 
-// " on rank 3", " in process 811 on n4"
-std::string InWords(const std::string& who) { return (who.starts_with("rank") ? " on " : " in ") + who; }
-
 // A traceback that is cut before its name still tells where the program was.
 std::string CutPlaceWords(const CodePlace& place) {
   if (place.function.empty() || place.function.starts_with('<')) return "";
   return ", in " + CodePlaceWords(place);
 }
+
+// " waited in a barrier, in main (train.py:50), until it was interrupted (Ctrl-C)"
+std::string InterruptedWords(const Event& event) {
+  return (event.op == OpKind::barrier ? " waited in a barrier" : " waited for other ranks in the setup of the job") +
+         CutPlaceWords(event.As<Raised>().place) + ", until it was interrupted (Ctrl-C)";
+}
+
+// " on rank 3", " in process 811 on n4"
+std::string InWords(const std::string& who) { return (who.starts_with("rank") ? " on " : " in ") + who; }
 
 std::string StoreWaitWords(const Event& event, const std::string& who) {
   const auto& wait = event.As<StoreWait>();
@@ -254,6 +261,7 @@ std::string EndSentence(const Case& facts, const Event& event) {
     }
     case EventKind::exception: {
       const auto& raised = event.As<Raised>();
+      if (IsInterruptedMeeting(event)) return (event.rank.known() ? who : "a process") + InterruptedWords(event);
       if (const auto* reason = std::get_if<ErrorReason>(&raised.about); reason && IsConsequence(event))
         return reason->sentence;
       if (const std::string refusal = RefusalWords(event); !refusal.empty() && IsConsequence(event))

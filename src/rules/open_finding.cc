@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/nameless_waits.h"
 #include "analysis/timeout_census.h"
 #include "rules/caller_places.h"
 #include "rules/crash_steps.h"
@@ -56,6 +57,9 @@ std::string OpenProof(const Case& facts, const Event& told) {
     case EventKind::abort_signal: return "the process ended";
     case EventKind::nccl_error:
     case EventKind::nccl_warning: return std::string(LibraryName(facts.incident, told)) + "'s error message";
+    case EventKind::exception:
+      if (IsInterruptedMeeting(told)) return "where Ctrl-C met the process";
+      [[fallthrough]];
     default: return IsSignOfHang(told) ? "a wait timed out" : "the earliest error in these files";
   }
 }

@@ -11,6 +11,7 @@
 #include "rules/late_finding.h"
 #include "rules/message_words.h"
 #include "rules/stack_finding.h"
+#include "rules/told_finding.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -200,7 +201,8 @@ std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   for (const auto find :
        {LaggingFinding, LateFinding, MissingFileFinding, AwaitedFinding, TimerFinding, FindingByStacks})
     if (auto finding = find(facts)) {
-      CannotTell open = StackQuestion(facts, finding->ranks);
+      CannotTell open = finding->ranks.empty() ? CannotTell{"Which rank waits for it?", RankOutputs(Library::not_told)}
+                                               : StackQuestion(facts, finding->ranks);
       return OutputFinding{std::move(*finding), std::move(open)};
     }
   return std::nullopt;

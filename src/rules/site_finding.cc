@@ -14,7 +14,7 @@
 namespace tacet {
 namespace {
 
-constexpr size_t kMostCited = 3, kMostFindings = 4;
+constexpr size_t kMostSitesCited = 3, kMostFindings = 4;
 
 // One kind of message, and the lines that hold it.
 struct SiteReport {
@@ -102,7 +102,7 @@ Finding FindingOf(const Case& facts, const SiteReport& report) {
   if (message.cause.empty())
     finding.explanation = "A program beside the job reports this; the line does not show which ranks it concerns.";
   for (const Event* line : report.lines)
-    if (finding.evidence.size() < kMostCited) finding.evidence.push_back(CiteEvent(*line, ProofOf(report)));
+    if (finding.evidence.size() < kMostSitesCited) finding.evidence.push_back(CiteEvent(*line, ProofOf(report)));
   for (const std::string_view step : message.steps)
     if (!step.empty()) finding.fix.emplace_back(step);
   // The job came to its end all the same.
@@ -128,7 +128,7 @@ void AddSiteFindings(const Case& facts, std::vector<Finding>& findings) {
     });
     if (same != findings.end()) {
       for (const Event* line : report.lines)
-        if (!Cites(*same, *line) && same->evidence.size() < kMostCited + 1)
+        if (!Cites(*same, *line) && same->evidence.size() < kMostSitesCited + 1)
           same->evidence.push_back(CiteEvent(*line, ProofOf(report)));
       continue;
     }

@@ -319,6 +319,11 @@ class Importer {
       event.rank = Rank{record.rank};
   }
 
+  // "cannot decrease scale anymore. Exiting run."
+  static bool SaysThatItEnds(std::string_view message) {
+    return ContainsAny(message, {"xiting run", "xiting now", "xiting training", "borting run", "borting training"});
+  }
+
   // What a program may catch, and go on: a checkpoint that could not be written, a port that was tried and given up.
   static bool IsSurvivable(const Event& event) {
     switch (event.kind) {
@@ -327,6 +332,8 @@ class Importer {
       case EventKind::desync_report: return !event.As<DesyncReport>().tensor.empty();  // Horovod only warns
       case EventKind::store_wait_timeout: return event.As<StoreWait>().keys.empty();  // a thread of PyTorch's own asked
       case EventKind::exception:
+        if (SaysThatItEnds(event.text)) return false;
+        [[fallthrough]];
       case EventKind::cuda_error:
       case EventKind::shared_memory_full:
       case EventKind::disk_full:

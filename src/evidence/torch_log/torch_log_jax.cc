@@ -53,6 +53,12 @@ LineUse ReadJax(const LogLine& line, RecordList& out) {
     if (record->subject.empty()) record->subject = Capped(GrpcAddress(text), 100);
     return LineUse::understood;
   }
+  // TPU backend initialization is taking more than 60.0 seconds. Did you run your code on all TPU hosts?
+  if (Contains(text, "TPU backend initialization is taking more than ")) {
+    const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "backend");
+    if (is_new) record->subject = "waiting", record->text = Capped(text);
+    return LineUse::understood;
+  }
   // Somebody's key is not there after ten minutes: that process has not come so far.
   if ((agent && Contains(text, "DEADLINE_EXCEEDED")) || Contains(text, "GetKeyValue() timed out")) {
     const auto [record, is_new] = out.AddOnce(TorchLogKind::rendezvous_incomplete, line, "coordination");

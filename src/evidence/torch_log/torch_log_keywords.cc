@@ -157,6 +157,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::other_library, "_bfc) ran out of memory trying"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: Underlying backend ran out of memory"},
     {Keyword::other_library, "RESOURCE_EXHAUSTED: XLA:TPU"},
+    {Keyword::other_library, "TPU backend initialization is taking more than "},
     {Keyword::other_library, "Resource exhausted: Out"},
     {Keyword::other_library, "OOM when allocating tensor"},
     {Keyword::other_library, "failed to connect to all addresses"},

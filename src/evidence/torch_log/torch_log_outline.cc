@@ -314,6 +314,7 @@ struct Looks {
   size_t marked = 0;  // "20:24:30.297 rank 2: batch 10 is here"
   bool of_job = false;
   bool attended = false;          // a rank waits for somebody: "rank 1: waiting for the debugger to attach"
+  bool asked = false;             // ... or a process without a name: "overwrite? [y/N]"
   bool stack_of_job = false;      // faulthandler shows a thread inside torch.distributed
   bool labels_are_ranks = false;  // the labels of srun, mpirun or torchrun count ranks
   bool tasks_are_ranks = false;   // ... those of srun, which a line of its own text may look like
@@ -355,6 +356,10 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   LogOutline& out = look.outline;
   const std::string plain = HasTerminalCodes(raw) ? DropTerminalCodes(raw) : std::string();
   const std::string_view line = WithoutQuotes((plain.empty() ? raw : std::string_view(plain)).substr(0, 2000));
+  if (const size_t end = EndOfQuestion(line); end < line.size() && !Trim(line.substr(end)).empty()) {
+    LookAtLine(line.substr(0, end), source, size, style, look);
+    return LookAtLine(line.substr(end + (line[end] == ' ')), source, size, style, look);
+  }
   std::string_view text = line;
   TakeLauncherPrefix(text);
   const std::string_view labelled = text;
@@ -425,7 +430,7 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
     }
   }
   if (level != 0) ++out.shaped;
-  look.attended = look.attended || (named.rank >= 0 && WaitToldIn(text) == LineWait::person);
+  if (WaitToldIn(text) == LineWait::person) (named.rank >= 0 ? look.attended : look.asked) = true;
   look.marked += named.rank < 0 && level == 0 && HasJobsWord(pairs) && RankOfOwnMark(text) >= 0;
   if (named.rank >= 0 && out.ranks.size() < kMostRanks) {
     ++look.named;
@@ -493,6 +498,7 @@ bool IsOfAJob(const Looks& look) {
   const auto shaped = static_cast<size_t>(outline.shaped);
   constexpr size_t kFewLinesOfTraining = 5;
   if (look.figures.lines_of_training() >= kFewLinesOfTraining || look.attended) return true;
+  if (look.asked && !outline.ranks.empty()) return true;
   // Any program of Python may warn: only beside words of a job is it one's.
   const bool known = std::any_of(outline.harmless.begin(), outline.harmless.end(),
                                  [](const SeenWarning& seen) { return seen.what != HarmlessWarning::of_python; });
@@ -520,7 +526,7 @@ void AddOutline(std::string_view bytes, Fragment& out) {
   const bool rewarded = std::any_of(outline.series.begin(), outline.series.end(),
                                     [](const FigureSeries& one) { return one.kind >= FigureSeries::Kind::reward; });
   const bool tells = rewarded || !outline.harmless.empty() || !outline.at_work.empty() || outline.saved ||
-                     outline.trained || outline.served || outline.stopped;
+                     outline.trained || outline.served || outline.stopped || look.asked;
   // Whether its process went on behind it is told by the lines that follow.
   const bool caught = std::any_of(out.events.begin(), out.events.end(), [](const Event& event) {
     return event.kind == EventKind::exception && event.As<Raised>().caught_there;

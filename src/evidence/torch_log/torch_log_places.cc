@@ -345,7 +345,7 @@ void PlaceReader::ReadInto(Tail& tail, size_t tails, std::string_view text, int3
   // The line of code that Python prints under a warning or a frame.
   const bool of_warning = tail.in_warning && text.starts_with("  ");
   tail.in_warning = Contains(text, "Warning: ") || Trim(text).starts_with("File \"");
-  if (of_warning || IsLibraryLine(text)) return;
+  if (of_warning || (IsLibraryLine(text) && EndOfQuestion(text) == std::string::npos)) return;
   text = Trim(text).substr(0, kLongestRead);
   const LinePlace at = PlaceOf(text, rank);
   // Behind an error only what it always prints shows that it went on.

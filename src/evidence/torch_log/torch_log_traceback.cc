@@ -39,13 +39,22 @@ std::string_view TypeOf(std::string_view body) {
   return body.substr(0, end);
 }
 
-// "send" and "recv" of torch.distributed and what is built on them; empty: another call.
-std::string_view MessageCallOf(std::string_view function) {
+// What a function of torch.distributed and what is built on it does, where it is an exchange of two ranks or a barrier;
+// empty: another call.
+std::string_view CallOf(std::string_view function) {
   for (const std::string_view one : {"send", "isend", "send_object_list"})
     if (function == one) return "send";
   for (const std::string_view one : {"recv", "irecv", "recv_object_list", "batch_isend_irecv"})
     if (function == one) return "recv";
-  return {};
+  return function == "barrier" || function == "monitored_barrier" ? "barrier" : std::string_view();
+}
+
+// mp.spawn, and programs that start others and wait until they end.
+bool IsWaitForChildren(std::string_view file, std::string_view function) {
+  if (file.ends_with("torch/multiprocessing/spawn.py")) return function == "join" || function == "start_processes";
+  return (file.ends_with("/subprocess.py") &&
+          (function == "wait" || function == "communicate" || function == "call")) ||
+         (file.ends_with("multiprocessing/process.py") && function == "join");
 }
 
 // Code that runs where several processes work on one job.
@@ -209,7 +218,8 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
   in_launcher_ = IsLaunchersFile(file);
   const auto function = After(rest.substr(quote), ", in ");
   if (file.ends_with("torch/distributed/distributed_c10d.py"))
-    if (const std::string_view call = MessageCallOf(function.value_or("")); !call.empty()) raised_.message_call = call;
+    if (const std::string_view call = CallOf(function.value_or("")); !call.empty()) raised_.call = call;
+  raised_.watches = raised_.watches || IsWaitForChildren(file, function.value_or(""));
   raised_.innermost_file = Capped(file, 500);
   raised_.innermost_function = Capped(function.value_or(""), 200);
   raised_.by_statement = false;
@@ -356,6 +366,11 @@ LineUse TracebackReader::ReadMessage(const LogLine& line, RecordList& out) {
     return LineUse::not_understood;
   }
   if (paused_ && IsTracebackFrame(text)) return ReadPausedFrame(line);
+  // A frame behind the message: two processes print their lines between each other.
+  if (!line.tagged && IsTracebackFrame(text)) {
+    raised_.mixed = true;
+    return LineUse::understood;
+  }
   if (paused_ && indent_known_ && text.starts_with("    ")) return LineUse::understood;  // a line of code
   // A logger that marks every line of the traceback marks those of its message, too.
   if (!Trim(head_).empty() && text.data() == line.text.data()) return LineUse::not_understood;
@@ -413,7 +428,39 @@ static std::string_view TypeBeforeTraceback(std::string_view text) {
                                                                                                    : std::string_view();
 }
 
+// Traceback (most recent call last):
+// RuntimeError  File "/srv/train.py", line 1069, in <module>
+// : [./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:62382
+// Python writes an error piece by piece, and two processes at once: the type is that of the traceback before this head,
+// and its message is the next line that begins with a colon.
+bool TracebackReader::TakeGluedType(LogLine& line) {
+  const std::string_view type = line.text.substr(
+      0, line.text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.0123456789"));
+  if (unended_.file.empty() || !unended_.type.empty() || !IsErrorName(type) ||
+      !line.text.substr(type.size()).starts_with("  File \""))
+    return false;
+  unended_.type = Capped(type, 160);
+  unended_.line = line;
+  line.text.remove_prefix(type.size());
+  return true;
+}
+
+bool TracebackReader::TakeLateMessage(const LogLine& line, RecordList& out) {
+  if (unended_.type.empty() || !line.text.starts_with(": ")) return false;
+  unended_.message = Capped(Trim(line.text.substr(2)));
+  std::swap(raised_, unended_);
+  Write(out);
+  std::swap(raised_, unended_);
+  unended_ = RaisedException();
+  return true;
+}
+
 LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
+  if (phase_ == Phase::frames && !unended_.file.empty() && !line.tagged) {
+    LogLine rest = line;
+    if (TakeGluedType(rest)) return Read(rest, out);
+    if (TakeLateMessage(line, out)) return LineUse::understood;
+  }
   if (line.has(Keyword::notebook_traceback))
     if (const std::string_view type = TypeBeforeTraceback(line.text); !type.empty()) {
       notebook_.type = Capped(type, 160);
@@ -436,6 +483,7 @@ LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {
     // Two heads without a frame between them.
     const bool twice = phase_ == Phase::frames && !indent_known_ && !line.tagged;
     interleaved_ = twice || (interleaved_ && phase_ == Phase::frames);
+    unended_ = phase_ == Phase::frames && indent_known_ && !line.tagged && !chained_ ? raised_ : RaisedException();
     Begin(line, out.highest_step());
     raised_.mixed = interleaved_;
     return LineUse::understood;
@@ -634,7 +682,7 @@ void TracebackReader::Write(RecordList& out) {
   record.value2 = step_;
   record.in_thread = !told.thread.empty();
   record.in_collective = told.in_collective;
-  record.op = told.message_call;
+  record.op = told.call;
   record.of_job = raised_.of_job || root_.of_job;
   if (!told.thread.empty()) record.text = "in thread " + told.thread + " ";
   // An assertion without words of its own: its condition is all that it says.
@@ -643,7 +691,9 @@ void TracebackReader::Write(RecordList& out) {
     AppendCapped(record.text, told.statement);
   AppendCapped(record.text, told.message);
   const RaisedException& place = !told.file.empty() ? told : !other.file.empty() ? other : wrapper;
-  if (!told.mixed) {
+  // Where Ctrl-C meets a process that only watches others tells nothing of them.
+  const bool elsewhere = told.watches && told.type == "KeyboardInterrupt";
+  if (!told.mixed && !elsewhere) {
     record.function = place.function;
     record.file = place.file;
     record.code_line = place.code_line;

@@ -45,7 +45,8 @@ struct RaisedException {
   bool in_spawn = false;       // raised by torch.multiprocessing.spawn for a process of its own
   bool in_rendezvous = false;  // raised while the job's store was being set up
   bool in_collective = false;  // raised below a call of torch.distributed
-  std::string message_call;    // "send", "recv": ... between two ranks
+  std::string call;            // "send", "recv", "barrier": ... which one, where it is one of these
+  bool watches = false;        // a process that waits for its children
   bool of_job = false;         // a frame is of code that several processes run together
   int32_t origin = -1;         // the rank that raised it, where another one prints it
   bool of_server = false;
@@ -83,6 +84,9 @@ class TracebackReader {
   LineUse ReadFramed(const LogLine& line);
   LineUse ReadMessage(const LogLine& line, RecordList& out);
   LineUse ReadPaused(const LogLine& line, RecordList& out);
+  // The type and the message of the traceback that another process's began in the middle of.
+  bool TakeGluedType(LogLine& line);
+  bool TakeLateMessage(const LogLine& line, RecordList& out);
   LineUse ReadPausedFrame(const LogLine& line);
   // What stands behind the logger's head that all lines of this traceback have.
   std::string_view WithoutHead(std::string_view text) const;
@@ -116,6 +120,7 @@ class TracebackReader {
   RaisedException raised_, root_;
   RaisedException notebook_;  // named above its frames, and not yet below them
   RaisedException wrapper_;   // passed on from a worker: the original follows
+  RaisedException unended_;   // its frames stand before the head of another process's traceback, its type does not
 };
 
 }  // namespace tacet

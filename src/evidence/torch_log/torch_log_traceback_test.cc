@@ -350,5 +350,41 @@ TEST(TorchLogTraceback, LibrariesOfWindowsAreNotTheUsersOwn) {
   EXPECT_TRUE(IsUserFile("D:\\work\\lib\\models\\net.py"));
 }
 
+// Two processes without labels print at the same time: the type of the first stands before a frame of the second.
+TEST(TorchLogTraceback, ATypeBeforeAFrameIsThatOfTheTracebackBefore) {
+  const std::string text =
+      "Traceback (most recent call last):\n  File \"/srv/a.py\", line 7, in f\n    step()\n"
+      "Traceback (most recent call last):\nRuntimeError  File \"/srv/a.py\", line 9, in g\n"
+      ": Connection closed by peer [10.0.0.4]:4411\n    run()\nValueError: no data\n";
+  std::vector<std::string> told;
+  for (const Event& event : ReadText(text, "train.log").events)
+    if (event.kind == EventKind::exception)
+      told.push_back(event.As<Raised>().type + " in " + event.As<Raised>().place.function + ": " + event.text);
+  EXPECT_EQ(told, (std::vector<std::string>{"RuntimeError in f: Connection closed by peer [10.0.0.4]:4411",
+                                            "ValueError in g: no data"}));
+}
+
+TEST(TorchLogTraceback, WhereCtrlCMeetsAProcessThatWatchesOthersIsNoPlace) {
+  const auto place_of = [](const std::string& file, const std::string& function) {
+    return OneEvent(ReadText("Traceback (most recent call last):\n  File \"/srv/a.py\", line 7, in main\n    go()\n"
+                             "  File \"" +
+                                 file + "\", line 9, in " + function + "\n    wait()\nKeyboardInterrupt\n",
+                             "train.log"),
+                    EventKind::exception)
+        .As<Raised>()
+        .place.function;
+  };
+  EXPECT_EQ(place_of("/usr/lib/python3/dist-packages/torch/multiprocessing/spawn.py", "join"), "");
+  EXPECT_EQ(place_of("/usr/lib/python3.11/subprocess.py", "wait"), "");
+  EXPECT_EQ(place_of("/usr/lib/python3/dist-packages/torch/autograd/graph.py", "_engine_run_backward"), "main");
+}
+
+TEST(TorchLogTraceback, ABarrierIsTold) {
+  const std::string text =
+      "Traceback (most recent call last):\n  File \"/srv/a.py\", line 7, in main\n    dist.barrier()\n"
+      "  File \"/x/torch/distributed/distributed_c10d.py\", line 3152, in barrier\n    work.wait()\n";
+  EXPECT_EQ(OneEvent(ReadText(text + "KeyboardInterrupt\n", "a.log"), EventKind::exception).op, OpKind::barrier);
+}
+
 }  // namespace
 }  // namespace tacet

@@ -30,6 +30,8 @@ bool MayTellWait(std::string_view text) {
     const char one = text[at];
     if (one == ']' || one == ')') {
       if (small(at - 1) == 'n' && text[at - 2] == '/') return true;  // [y/n]
+      if (small(at - 1) == 't' && small(at - 2) == 'n') return true;  // [fingerprint]
+      if (small(at - 1) == 'o' && small(at - 2) == 'n') return true;  // (yes/no)
       continue;
     }
     switch (one | 0x20) {
@@ -43,22 +45,49 @@ bool MayTellWait(std::string_view text) {
       case 'b':
         if (small(at - 1) == 'd' && small(at - 2) == 'p') return true;  // (pdb)
         break;
+      case 'c':
+        if (small(at - 1) == 'i' && small(at - 2) == 'o') return true;  // choice
+        break;
+      case 'w':
+        if (small(at - 1) == 's' && small(at - 2) == 's') return true;  // password
+        break;
+      case 'n':
+        if (small(at - 1) == 'r' && small(at - 2) == 'e') return true;  // username
+        break;
       default: break;
     }
   }
   return false;
 }
 
+// "overwrite? [y/N]", "wandb: Enter your choice:", "Are you sure (yes/no/[fingerprint])?"
+constexpr std::string_view kQuestions[] = {
+    "press enter", "press any key",           "press return",      "[y/n]", "(y/n)", "[yes/no]",
+    "(yes/no)",    "(yes/no/[fingerprint])?", "enter your choice:"};
+
+// Where it ends in the lowercase text.
+size_t QuestionEnd(const std::string& low) {
+  for (const std::string_view question : kQuestions)
+    if (const size_t at = low.find(question); at != std::string::npos) return at + question.size();
+  const bool asks_git = low.starts_with("username for 'http") || low.starts_with("password for 'http");
+  if (const size_t end = low.find("': "); asks_git && end != std::string::npos) return end + 2;
+  return std::string::npos;
+}
+
 }  // namespace
+
+size_t EndOfQuestion(std::string_view text) {
+  text = text.substr(0, 400);
+  return MayTellWait(text) ? QuestionEnd(LowerCase(text)) : std::string::npos;
+}
 
 LineWait WaitToldIn(std::string_view text) {
   text = text.substr(0, 400);
   if (!MayTellWait(text)) return LineWait::none;
   const std::string low = LowerCase(text);
   if (low.starts_with("(pdb)") || low.starts_with("ipdb>") || low.starts_with("(pdb++)")) return LineWait::person;
-  const bool may = ContainsAny(low, {"wait", "press ", " yet", "[y/n]", "(y/n)"});
-  if (!may || IsWaitOver(low)) return LineWait::none;
-  if (ContainsAny(low, {"press enter", "press any key", "press return", "[y/n]", "(y/n)"})) return LineWait::person;
+  if (QuestionEnd(low) != std::string::npos) return LineWait::person;
+  if (!ContainsAny(low, {"wait", " yet"}) || IsWaitOver(low)) return LineWait::none;
   for (const std::string_view phrase :
        {"waiting for ", "waiting until ", "waiting on ", "waits for ", "waits until ", "wait for ", "wait until "}) {
     const size_t at = low.find(phrase);

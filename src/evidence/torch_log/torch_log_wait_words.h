@@ -10,4 +10,8 @@ namespace tacet {
 // What a program's line says that it waits for.
 LineWait WaitToldIn(std::string_view text);
 
+// A question to whoever sits at the terminal does not end its line: what others print, or the answer, stands behind it.
+// Where it ends; npos: the line asks nothing.
+size_t EndOfQuestion(std::string_view text);
+
 }  // namespace tacet

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/site_messages.h"
 #include "rules/busy_creator.h"
 #include "rules/few_joined.h"
 #include "rules/init_finding.h"
 #include "rules/late_joiner.h"
+#include "rules/launch_words.h"
 #include "rules/library_words.h"
 #include "rules/setup_stack.h"
 #include "rules/words.h"
@@ -86,73 +86,6 @@ bool SizesDiffer(const Case& facts) {
     if (event.kind != EventKind::init_started || ranks <= 0) return false;
     return sizes.try_emplace(event.comm, ranks).first->second != ranks;
   });
-}
-
-// What helps depends on why the step could not be started.
-std::vector<std::string> StepAdvice(const Rendezvous& told) {
-  const std::string node = told.host.empty() ? "the node" : told.host;
-  if (told.refused)
-    return {"Compare the clocks of " + node +
-                " and of the controller, and check that munge runs there with the same key: munge -n | ssh " +
-                (told.host.empty() ? "NODE" : told.host) + " unmunge.",
-            "Run without it (sbatch --exclude) until that works."};
-  std::vector<std::string> advice;
-  if (const SiteMessage* known = ClassifySiteMessage(told.reason).message)
-    for (const std::string_view step : known->steps)
-      if (!step.empty()) advice.emplace_back(step);
-  if (!advice.empty()) return advice;
-  advice = {
-      "Compare what the step asks for with what the job was given: scontrol show job JOB, and the options of srun."};
-  if (!told.host.empty()) advice.push_back("Look at the log of slurmd on " + node + " for the time of the launch.");
-  return advice;
-}
-
-// Before any rank runs, the launcher itself has to get to every node: mpirun starts a daemon there, srun a step.
-// mpirun's own list of reasons fits every failure.
-void TellLauncher(const Rendezvous& told, Finding& finding) {
-  if (told.launch == LaunchProblem::no_program) {
-    finding.confidence = Confidence::certain;
-    finding.headline = "no rank was started: a shell on another node does not find mpirun's daemon " + told.reason;
-    finding.fix = {"Install the same MPI on every node, or tell mpirun where it is: mpirun --prefix /path/to/mpi.",
-                   "PATH and LD_LIBRARY_PATH must be set for non-login shells as well (in ~/.bashrc above the test for "
-                   "an interactive shell): ssh NODE which " +
-                       told.reason + "."};
-    return;
-  }
-  if (told.launch == LaunchProblem::step) {
-    finding.confidence = Confidence::certain;
-    finding.headline = "no rank was started: srun could not start the step" +
-                       (told.host.empty() ? std::string() : " on " + told.host) + " ('" + told.reason + "')";
-    finding.fix = StepAdvice(told);
-    return;
-  }
-  if (told.launch == LaunchProblem::mpi_plugin) {
-    finding.confidence = Confidence::certain;
-    finding.headline = "no rank was started: srun could not load its plugin for MPI";
-    finding.fix = {
-        "srun --mpi=list shows the plugins that this Slurm has; choose one that the program's MPI supports "
-        "(--mpi=pmix, pmi2, none).",
-        "PMIx: the library that Slurm was built with must be installed on the node that starts the job and "
-        "on all others.",
-        "A program that is started by torchrun needs no MPI: srun --mpi=none."};
-    return;
-  }
-  finding.headline =
-      "no rank was started: mpirun could not start its daemons on one or more nodes; the reason is not in these lines";
-  finding.fix = {
-      "Read the lines above the cited one: what ssh, srun or the daemon itself printed is the reason; the list below "
-      "it "
-      "fits every failure.",
-      "From the node that starts the job: ssh NODE hostname must work without a password for every node.",
-      "Check that the same Open MPI is found on all nodes: ssh NODE which prted orted, or mpirun --prefix."};
-}
-
-// torchrun's agents meet before any rank is started; the timeout of init_process_group is another one.
-void TellNodes(Finding& finding) {
-  finding.headline = "the torchrun rendezvous timed out: fewer nodes joined than --nnodes asks for";
-  finding.fix = {"Check that torchrun runs on every node, with the same --nnodes, --rdzv-id and --rdzv-endpoint.",
-                 "From every node: nc -zv to the host and port of --rdzv-endpoint; open the port in the firewall.",
-                 "If nodes only start late: --rdzv-conf join_timeout=SECONDS (600 by default)."};
 }
 
 }  // namespace
@@ -288,8 +221,11 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
   if (by_launcher && missing.empty()) TellLauncher(rendezvous, finding);
   const bool of_nodes = rendezvous.of_nodes && missing.empty();
   if (of_nodes) TellNodes(finding);
+  const bool of_slice = told && waiting && told->text.find("TPU backend initialization") != std::string::npos;
+  if (of_slice) TellSlice(finding);
   if (told)
     finding.evidence.push_back(CiteEvent(*told, by_launcher              ? "the launcher could not start the ranks"
+                                                : of_slice               ? "the backend still waits"
                                                 : rendezvous.joined >= 0 ? "the rendezvous counts the ranks that joined"
                                                 : rendezvous.waiting     ? "a wait timed out and is retried"
                                                 : !rendezvous.key.empty()    ? "the wait for this key timed out"

@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/nameless_waits.h"
 #include "rules/activity_words.h"
 #include "rules/few_joined.h"
+#include "rules/interrupted_places.h"
 #include "rules/milestone_words.h"
+#include "rules/output_finding.h"
 #include "rules/scheduler_words.h"
 #include "rules/told_finding.h"
 #include "rules/words.h"
@@ -14,11 +17,23 @@
 namespace tacet {
 namespace {
 
-SchedulerKill KillKindOf(const Event& kill) { return kill.As<OutsideEnd>().why; }
+// Ctrl-C, as it is seen in the program: Python's own exception.
+bool IsInProgram(const Event& kill) { return kill.kind == EventKind::exception; }
 
-const std::string& KillerOf(const Event& kill) { return kill.As<OutsideEnd>().by; }
+SchedulerKill KillKindOf(const Event& kill) {
+  return IsInProgram(kill) ? SchedulerKill::signal : kill.As<OutsideEnd>().why;
+}
+
+const std::string& KillerOf(const Event& kill) {
+  static const std::string of_ctrl_c = "SIGINT";
+  return IsInProgram(kill) ? of_ctrl_c : kill.As<OutsideEnd>().by;
+}
 
 const std::string& PodOf(const Event& kill) { return kill.As<OutsideEnd>().who; }
+
+bool IsEndFromOutside(const Event& event) {
+  return event.kind == EventKind::scheduler_kill || (IsInProgram(event) && IsInterrupt(event));
+}
 
 // A pod is evicted because a node runs out of something. No wait of its peers leads to that; it leads to their waits.
 bool ExplainsWaits(const Event& kill) { return KillKindOf(kill) == SchedulerKill::evicted && !KillerOf(kill).empty(); }
@@ -38,7 +53,7 @@ bool GivesReason(const Event& kill) {
 // The reason before the mere fact, the fact before a signal.
 int Rating(const Event& kill) {
   switch (KillKindOf(kill)) {
-    case SchedulerKill::signal: return 0;
+    case SchedulerKill::signal: return IsInProgram(kill) ? -1 : 0;
     case SchedulerKill::cancelled: return KillerOf(kill) == "step" ? 1 : 2;
     default: return ExplainsWaits(kill) ? 4 : 3;
   }
@@ -112,6 +127,7 @@ std::string KillWords(const Incident& incident, const Event& kill) {
   }
   if (KillerOf(kill) == "SIGHUP")
     return "the launcher received SIGHUP: the terminal or ssh session that started the job was closed";
+  if (IsInProgram(kill)) return "the job was interrupted (Ctrl-C)";
   if (KillerOf(kill) == "SIGINT") return "the launcher received SIGINT: the job was interrupted (Ctrl-C)";
   return "the launcher was ended from outside by " + (KillerOf(kill).empty() ? "a signal" : KillerOf(kill)) +
          "; no rank had failed before";
@@ -119,6 +135,7 @@ std::string KillWords(const Incident& incident, const Event& kill) {
 
 // Who tells it.
 std::string_view ReportWords(const Event& kill) {
+  if (IsInProgram(kill)) return "where Ctrl-C met the process";
   if (KillKindOf(kill) == SchedulerKill::signal) return "the launcher reports the signal";
   return KillKindOf(kill) == SchedulerKill::evicted ? "the report of Kubernetes" : "the scheduler's report";
 }
@@ -242,42 +259,8 @@ void AddLastProgress(const Case& facts, const Event& kill, Finding& finding) {
   finding.fix.back() = "If the job should have been done by then: check its step time.";
 }
 
-// Each rank's traceback shows where Ctrl-C met it. One that was elsewhere while the others had a collective under way
-// is what they waited for, if the job had stopped before.
-void AddWhereInterrupted(const Case& facts, const Event& kill, Finding& finding) {
-  std::set<Rank> waiting;
-  int64_t number = -1;
-  for (const Event& event : facts.incident.events) {
-    const auto& work = event.As<WorkCounters>();
-    const bool failed = event.kind == EventKind::watchdog_status && event.seq >= 0;
-    if ((!failed && event.kind != EventKind::dump_signal) || !event.rank.known() || work.last_completed < 0 ||
-        work.last_enqueued <= work.last_completed)
-      continue;
-    if (number >= 0 && number != work.last_completed + 1) return;
-    number = work.last_completed + 1;
-    waiting.insert(event.rank);
-  }
-  const Event* odd = nullptr;
-  for (const Event& event : facts.incident.events) {
-    const auto& raised = event.As<Raised>();
-    if (event.kind != EventKind::exception || raised.type != "KeyboardInterrupt" || !event.rank.known() ||
-        waiting.contains(event.rank) || raised.in_collective || RaisedPlaceWords(event).empty() ||
-        event.source.file != kill.source.file)
-      continue;
-    if (odd && odd->rank != event.rank) return;
-    odd = &event;
-  }
-  if (!odd || waiting.empty()) return;
-  const std::string who = RankWords({odd->rank}), place = RaisedPlaceWords(*odd);
-  const std::vector<Rank> others(waiting.begin(), waiting.end());
-  finding.headline += "; at that moment " + who + " was in " + place + ", while " + RankWords(others) + " had #" +
-                      std::to_string(number) + " under way";
-  finding.evidence.push_back(CiteEvent(*odd, "where " + who + " was when the job was interrupted"));
-  finding.fix.insert(finding.fix.begin(), "If the job had stopped before Ctrl-C: look at " + place + " on " + who +
-                                              " first, since the others waited for it. What does it wait for there?");
-}
-
 std::string ProofOfKill(const Event& kill) {
+  if (IsInProgram(kill)) return "where Ctrl-C met the process";
   switch (KillKindOf(kill)) {
     case SchedulerKill::signal: return "the launcher reports the signal";
     case SchedulerKill::evicted: return "Kubernetes' report";
@@ -293,8 +276,8 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
   const Outcome& outcome = facts.analyses.outcome;
   if (outcome.ended_in_order) return answer;
   const bool done = static_cast<bool>(facts.analyses.end.said);
-  const ToldEvents told = CollectTold(
-      facts, [&](const Event& e) { return e.kind == EventKind::scheduler_kill && !(done && IsStepEnd(e)); });
+  const ToldEvents told =
+      CollectTold(facts, [&](const Event& e) { return IsEndFromOutside(e) && !(done && IsStepEnd(e)); });
   if (!told) return answer;
   const Event* kill = told.events.front();
   for (const Event* event : told.events)
@@ -310,7 +293,8 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     failed |= std::any_of(facts.incident.events.begin(), facts.incident.events.end(), EndedByItself);
   // A job that hangs is ended by somebody in the end: that explains nothing.
   const bool hung = !ExplainsWaits(*kill) &&
-                    (outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung);
+                    (outcome.hangs() || facts.standstill.lasts || facts.analyses.end.kind == JobEnding::hung ||
+                     (IsInterrupt(*kill) && FindingByOutput(facts)));
   Finding finding = ToldFinding(facts, "killed-by-scheduler", told, ReportWords(*kill));
   for (size_t i = 0; i < std::min(finding.evidence.size(), told.events.size()); ++i)
     finding.evidence[i].says = IsOwnWord(facts.incident, told.events[i]->source) ? "the program reports the signal"
@@ -324,7 +308,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     AddLastProgress(facts, *kill, finding);
     AddWhoWaited(facts, *kill, finding);
   }
-  if (IsInterrupt(*kill)) AddWhereInterrupted(facts, *kill, finding);
+  if (IsInterrupt(*kill)) AddWhereInterrupted(facts.incident, *kill, finding);
   AddWhoJoined(facts, *kill, finding);
   const bool in_order = AddWhatWasSaved(facts, *kill, told, finding);
   std::stable_sort(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& a, const EvidenceItem&) {

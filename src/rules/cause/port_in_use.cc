@@ -27,6 +27,31 @@ static std::string OwnListener(const Case& facts, const ToldEvents& told) {
   return place;
 }
 
+// NCCL lets the kernel choose its ports, unless one is set for its rendezvous.
+static bool ChosenByKernel(const Case& facts, const ToldEvents& told) {
+  const bool by_nccl = std::all_of(told.events.begin(), told.events.end(),
+                                   [](const Event* event) { return event->kind == EventKind::nccl_warning; });
+  const auto sets_port = [](const Event& event) {
+    return event.kind == EventKind::environment && event.As<EnvironmentSetting>().name == "NCCL_COMM_ID";
+  };
+  return by_nccl && std::none_of(facts.incident.events.begin(), facts.incident.events.end(), sets_port);
+}
+
+static void TellNoFreePort(const ToldEvents& told, Finding& finding) {
+  finding.confidence = Confidence::likely;
+  finding.headline = "no port was free for NCCL: " + TellerWords(told) +
+                     " could not open a listening socket, and the kernel chooses the port of such sockets itself" +
+                     HostUnknownWords(told);
+  finding.fix = {
+      "While the job runs, count the sockets on that host: ss -s, and ss -tanp | grep 'pid=PID'. Numbers that grow "
+      "with "
+      "each step show that communicators or process groups are created again and again: create them once, and destroy "
+      "those that are not needed any more (dist.destroy_process_group(group)).",
+      "Look at the range that the kernel chooses from, which all jobs of the host share: sysctl "
+      "net.ipv4.ip_local_port_range. Widen it if the job needs that many ports.",
+      "If NCCL_COMM_ID is set: another process holds its port; choose another one."};
+}
+
 static RuleAnswer JudgePortInUse(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, [](const Event& event) {
@@ -80,6 +105,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
         "If this code runs on every rank: give each rank of a host a port of its own (a first port plus LOCAL_RANK), "
         "or listen on one rank of each host only. The program itself chooses this port; it is not MASTER_PORT.";
   }
+  if (ChosenByKernel(facts, told)) TellNoFreePort(told, finding);
   // Below 1024 it is a service of the host, and only root may listen there.
   if (port > 0 && port < 1024)
     finding.fix = {

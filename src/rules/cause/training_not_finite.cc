@@ -55,8 +55,8 @@ Finding ScaleFinding(const TrainingRecord& record) {
                      std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
                      FigureWords(scale.to) + ", and every one of these steps was skipped";
   finding.fix = {
-      "The steps were skipped, so the weights are unchanged: stop the job, and continue from the last checkpoint with "
-      "a lower learning rate, with gradient clipping, or in bfloat16, which needs no loss scale.",
+      "The steps were skipped, so the weights are unchanged. If the job still runs, stop it; continue from the last "
+      "checkpoint with a lower learning rate, with gradient clipping, or in bfloat16, which needs no loss scale.",
       "Find what overflows: torch.autograd.set_detect_anomaly(True) for a few steps; compare the ranks: if one alone "
       "has "
       "it, suspect its data or its GPU."};

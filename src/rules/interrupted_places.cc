@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/interrupted_places.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/nameless_waits.h"
+#include "rules/activity_words.h"
+#include "rules/words.h"
+
+namespace tacet {
+namespace {
+
+// True where one rank was elsewhere.
+bool AddOddPlace(const Incident& incident, const Event& kill, Finding& finding) {
+  std::set<Rank> waiting;
+  int64_t number = -1;
+  for (const Event& event : incident.events) {
+    const auto& work = event.As<WorkCounters>();
+    const bool failed = event.kind == EventKind::watchdog_status && event.seq >= 0;
+    if ((!failed && event.kind != EventKind::dump_signal) || !event.rank.known() || work.last_completed < 0 ||
+        work.last_enqueued <= work.last_completed)
+      continue;
+    if (number >= 0 && number != work.last_completed + 1) return false;
+    number = work.last_completed + 1;
+    waiting.insert(event.rank);
+  }
+  const Event* odd = nullptr;
+  for (const Event& event : incident.events) {
+    const auto& raised = event.As<Raised>();
+    if (event.kind != EventKind::exception || !IsInterrupt(event) || !event.rank.known() ||
+        waiting.contains(event.rank) || raised.in_collective || RaisedPlaceWords(event).empty() ||
+        event.source.file != kill.source.file)
+      continue;
+    if (odd && odd->rank != event.rank) return false;
+    odd = &event;
+  }
+  if (!odd || waiting.empty()) return false;
+  const std::string who = RankWords({odd->rank}), place = RaisedPlaceWords(*odd);
+  const std::vector<Rank> others(waiting.begin(), waiting.end());
+  finding.headline += "; at that moment " + who + " was in " + place + ", while " + RankWords(others) + " had #" +
+                      std::to_string(number) + " under way";
+  finding.evidence.push_back(CiteEvent(*odd, "where " + who + " was when the job was interrupted"));
+  finding.fix.insert(finding.fix.begin(), "If the job had stopped before Ctrl-C: look at " + place + " on " + who +
+                                              " first, since the others waited for it. What does it wait for there?");
+  return true;
+}
+
+// "main (train.py:50)", "train.py:88".
+std::string PlaceWords(const Event& interrupt) {
+  const std::string words = RaisedPlaceWords(interrupt);
+  return words.starts_with('<') ? words.substr(words.find('(') + 1, words.size() - words.find('(') - 2) : words;
+}
+
+void AddPlaces(const Incident& incident, Finding& finding) {
+  constexpr size_t kMostPlaces = 3;
+  std::vector<std::string> places;
+  size_t processes = 0;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::exception || !IsInterrupt(event) || RaisedPlaceWords(event).empty()) continue;
+    ++processes;
+    if (std::string place = PlaceWords(event); std::find(places.begin(), places.end(), place) == places.end())
+      places.push_back(std::move(place));
+  }
+  if (places.empty() || places.size() > kMostPlaces) return;
+  finding.headline += processes == 1 ? "; at that moment it was in " : "; at that moment its processes were in ";
+  for (size_t i = 0; i < places.size(); ++i)
+    finding.headline += (i == 0 ? "" : i + 1 < places.size() ? ", " : " and in ") + places[i];
+}
+
+}  // namespace
+
+void AddWhereInterrupted(const Incident& incident, const Event& kill, Finding& finding) {
+  if (!AddOddPlace(incident, kill, finding)) AddPlaces(incident, finding);
+}
+
+}  // namespace tacet

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rules/rule.h"
+
+namespace tacet {
+
+// Each process's traceback shows where Ctrl-C met it. One that was elsewhere while the others had a collective under
+// way is what they waited for, if the job had stopped before; otherwise the places are what can be told.
+void AddWhereInterrupted(const Incident& incident, const Event& kill, Finding& finding);
+
+}  // namespace tacet
