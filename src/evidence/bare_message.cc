@@ -12,9 +12,11 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/event_meaning.h"
+#include "evidence/told_lines.h"
 #include "evidence/told_states.h"
 #include "evidence/torch_log/torch_log_import.h"
 #include "evidence/torch_log/torch_log_prefix.h"
+#include "evidence/unread_error.h"
 #include "model/device_error.h"
 #include "model/site_messages.h"
 
@@ -112,7 +114,9 @@ bool IsOfCuda(std::string_view text) {
 Fragment ReadAsRaised(std::string_view line, std::string_view text, std::string_view name) {
   Fragment part;
   if (ParseTorchLog(line).understood > 0) return part;
-  std::string raised(line.substr(0, static_cast<size_t>(text.data() - line.data())));
+  // Behind a logger's head the reader expects the logger's own words.
+  const bool headed = line.starts_with("[W") || line.starts_with("[E");
+  std::string raised(line.substr(0, headed ? 0 : static_cast<size_t>(text.data() - line.data())));
   raised.append(name).append(text).append("\n");
   part.bytes.total = raised.size();
   ReadTorchLog({"", raised}, part);
@@ -144,9 +148,86 @@ void TakeMeaning(Fragment& part, const SourceRef& source, Fragment& fragment) {
 // The rule above and below a message of Open MPI, whose lines belong together.
 bool IsRule(std::string_view line) { return line.size() > 40 && line.find_first_not_of('-') == std::string_view::npos; }
 
+// "... contains custom code which must be executed ...", and below it "Do you wish to run the custom code? [y/N]": what
+// is said there belongs to the question.
+bool LeadsToAQuestion(std::string_view rest) {
+  constexpr size_t kNear = 600;
+  return ContainsAny(rest.substr(0, kNear), {"? [", "[y/N]", "[Y/n]", "(y/n)"});
+}
+
 // Whoever waits in a line that is a warning goes on, unless the line behind it is the error.
 bool IsWarningBefore(std::string_view text, uint32_t line, const std::set<uint32_t>& errors) {
   return text.starts_with("[W") && errors.contains(line + 1);
+}
+
+// Words for what went wrong, as they begin: "broken", "corrupt state", "giving up", "handshake mismatch".
+constexpr std::string_view kTroubles[] = {
+    "abort",        "fail",      "error",     "fatal",       "panic",   "broken",      "corrupt",  "mismatch",
+    "refus",        "reject",    "denied",    "cannot",      "can't",   "could not",   "couldn't", "unable",
+    "invalid",      "illegal",   "lost",      "stale",       "expired", "unreachable", "no such",  "not found",
+    "exceeded",     "crash",     "died",      "giving up",   "gave up", "gives up",    "uncaught", "unhandled",
+    "not answered", "no answer", "timed out", "out of range"};
+
+bool BeginsAWord(std::string_view low, size_t at) { return at == 0 || (!IsLetter(low[at - 1]) && low[at - 1] != '_'); }
+
+// "xoptim: state shard 3/8 corrupt, refusing to start": no reader knows the program, and the words say that something
+// went wrong. Not "0 errors", "no failed steps", "error_limit=3".
+bool NamesATrouble(std::string_view text) {
+  const std::string low = LowSentence(text);
+  for (const std::string_view trouble : kTroubles)
+    for (size_t at = low.find(trouble); at != std::string::npos; at = low.find(trouble, at + 1)) {
+      const size_t end = at + trouble.size();
+      if (!BeginsAWord(low, at) || (end < low.size() && (low[end] == '_' || low[end] == '='))) continue;
+      const std::string_view before = std::string_view(low).substr(0, at);
+      const auto denied = [&](std::string_view word) { return before.ends_with(word); };
+      if (denied("no ") || denied("0 ") || denied("not ") || denied("without ") || denied("if ")) continue;
+      return true;
+    }
+  return false;
+}
+
+// Code, and sentences that do not say whose words they are, are no reports.
+bool MayBeAReport(std::string_view line, std::string_view text) {
+  if (line.starts_with("    ") || IsFrame(line) || text.starts_with("raise ") || text.starts_with("#")) return false;
+  return !IsProse(text) || Contains(text, ": ");
+}
+
+bool TellsABadEnd(const Event& event) {
+  switch (event.kind) {
+    case EventKind::process_exited: return event.As<ProcessEnd>().code != 0;
+    case EventKind::process_killed:
+    case EventKind::abort_signal: return true;
+    case EventKind::unread_error: return event.Means(Meaning::consequence);
+    default: return false;
+  }
+}
+
+// The first line of trouble in words that no reader knows. Only where the file tells an end and no reason for it, or
+// where nothing of it is known: else it may be anything that a job survives.
+void AddUnknownTrouble(std::string_view bytes, uint32_t progress, const std::set<uint32_t>& read, Fragment& fragment) {
+  const auto& events = fragment.events;
+  const auto is_told = [](const Event& event) {
+    return event.kind == EventKind::unread_error && !event.Means(Meaning::consequence);
+  };
+  const bool ended = std::any_of(events.begin(), events.end(), TellsABadEnd);
+  if ((!ended && (fragment.format != "unknown" || !events.empty())) ||
+      std::any_of(events.begin(), events.end(), is_told))
+    return;
+  const LabelStyle style = FindLabelStyle(bytes);
+  size_t looked_at = 0;
+  LineReader reader(bytes);
+  std::string_view line;
+  while (reader.Next(&line) && looked_at++ < kMostLinesRead) {
+    if (reader.number() <= progress || read.contains(reader.number())) continue;
+    const std::string_view text = Trim(SplitPrefix(line, style).text);
+    if (!MayStandAlone(text) || !MayBeAReport(line, text) || ReportsAnEnd(text) || !NamesATrouble(text)) continue;
+    Event& event = fragment.events.emplace_back();
+    event.kind = EventKind::unread_error;
+    event.speaker = kNobody;
+    event.source = {FileId{}, reader.number(), reader.offset()};
+    event.text = std::string(text.substr(0, 400));
+    return;
+  }
 }
 
 }  // namespace
@@ -173,7 +254,7 @@ void AddBareMessages(std::string_view bytes, Fragment& fragment) {
     if (in_block || reader.number() <= progress || read.contains(reader.number())) continue;
     const LinePrefix prefix = SplitPrefix(line, style);
     const std::string_view text = Trim(prefix.text);
-    if (prefix.severity == 'I' || !MayStandAlone(text)) continue;
+    if (LeadsToAQuestion(bytes.substr(reader.offset())) || prefix.severity == 'I' || !MayStandAlone(text)) continue;
     if (prefix.severity == 'W' && !IsWarningBefore(Trim(line), reader.number(), errors)) continue;
     ++looked_at;
     const size_t before = fragment.events.size();
@@ -182,6 +263,7 @@ void AddBareMessages(std::string_view bytes, Fragment& fragment) {
     // The first error is the one that matters.
     if (fragment.events.size() > before) return;
   }
+  AddUnknownTrouble(bytes, progress, read, fragment);
 }
 
 }  // namespace tacet

@@ -7,8 +7,10 @@
 
 namespace tacet {
 
-// Reads an error's message that stands by itself, without the type of the exception that carried it: what it means does
-// not depend on that. Only where no other line of the file tells a reason, and where the job made no progress after it.
+// Of lines that no reader knows: reads an error's message that stands by itself, without the type of the exception that
+// carried it: what it means does not depend on that. Where there is none, and the file tells an end or nothing at all,
+// the first line that says that something went wrong becomes an unread_error. Only where no other line of the file
+// tells a reason, and where the job made no progress after it.
 void AddBareMessages(std::string_view bytes, Fragment& fragment);
 
 }  // namespace tacet

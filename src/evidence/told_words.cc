@@ -22,6 +22,7 @@
 #include "evidence/told_remedy.h"
 #include "evidence/told_states.h"
 #include "evidence/told_title.h"
+#include "evidence/told_tried.h"
 #include "evidence/unread_error.h"
 
 namespace tacet {
@@ -264,6 +265,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
     if ((may_hold || titled) && IsProse(prose)) AddToldSituation(line, source, fragment);
+    if ((may_hold || titled) && IsProse(prose)) AddToldTried(line, source, fragment);
+    if (outside && IsSentence(line)) AddToldLimit(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
     // behind one that the job survived another.
     const bool first = told.insert(kind).second, unread = kind == EventKind::unread_error;

@@ -359,6 +359,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::core_dumped, "(core dumped)"},
     {Keyword::killed, "Killed"},
     {Keyword::killed, " killed  "},
+    {Keyword::killed, ": line "},
     {Keyword::killed, " segmentation fault  "},
     {Keyword::killed, " bus error  "},
     {Keyword::killed, " abort  "},
