@@ -4,7 +4,7 @@
 // and class names come from the fixed lists below, never from the report.
 
 const ROLES = ["guilty", "suspect", "silent", "waits", "ok", "unknown", "absent"];  // absent: nothing speaks of the rank
-const ROLE_WORDS = {guilty: "guilty", suspect: "suspect", silent: "silent", waits: "waits", ok: "ok", unknown: "no role", absent: "no evidence"};
+const ROLE_WORDS = {guilty: "at fault", suspect: "suspect", silent: "not seen", waits: "waits", ok: "ok", unknown: "no role", absent: "no evidence"};
 const STATUSES = ["hang", "crash", "corrupt", "slow", "degraded", "healthy", "undetermined"];
 const SEVERITIES = ["critical", "warning", "note", "error"];
 
@@ -16,6 +16,8 @@ const figure = (value) => (isFigure(value) ? value : 0);
 
 const oneOf = (list, value, otherwise) => (list.includes(value) ? value : otherwise);
 const roleOf = (row) => (row ? oneOf(ROLES, row.role, "unknown") : "absent");
+/** @param {{role?: string | null}} row */
+const roleWords = (row) => (row.role ? ROLE_WORDS[oneOf(ROLES, row.role, "unknown")] : "");
 
 // Control characters would vanish or, like U+202E, turn the text around: they are shown as escapes, as in the text report.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
@@ -160,7 +162,7 @@ function rankLines(rank, row) {
   if (!row) return [head, h("div", "no evidence mentions it")];
   return [
     head,
-    h("div", h("i.dot." + roleOf(row)), row.role || "no role", row.pid ? ", pid " + row.pid : ""),
+    h("div", h("i.dot." + roleOf(row)), roleWords(row) || "no role", row.pid ? ", pid " + row.pid : ""),
     row.last_operation && h("div", row.last_operation),
     row.doing && h("div.mono", row.doing),
     row.last_sign && h("div.faint", "last sign " + row.last_sign),

@@ -4,7 +4,7 @@
 
 /** @param {ProfilePageJobStraggler} one */
 function nameStraggler(one) {
-  if (one.rank >= 0) return "rank " + one.rank;
+  if (one.rank >= 0) return "rank\u00a0" + one.rank;
   const place = [one.dp_rank >= 0 ? "data-parallel rank " + one.dp_rank : "", one.stage >= 0 ? "stage " + one.stage : ""].filter(Boolean);
   return place.join(", ") || "?";
 }

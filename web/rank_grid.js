@@ -142,7 +142,7 @@ function rankGrid(report, onPick) {
     cursor = index;
     const {rank, row} = cells[index];
     readout.textContent = clean("Rank " + rank + (row && row.host ? " on " + row.host : "") + ": " +
-      (row ? [row.role || "no role", row.last_operation, row.doing].filter(Boolean).join(", ") : "no evidence mentions it"));
+      (row ? [roleWords(row) || "no role", row.last_operation, row.doing].filter(Boolean).join(", ") : "no evidence mentions it"));
     draw();
   }
 

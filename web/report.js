@@ -4,7 +4,7 @@
 
 /** @param {Report} report */
 function rankTable(report) {
-  const mark = (row) => h("span.role", h("i.dot." + roleOf(row)), row.role || "");
+  const mark = (row) => h("span.role", h("i.dot." + roleOf(row)), roleWords(row));
   const columns = [
     {label: "Rank", value: (row) => row.rank, numeric: true},
     {label: "Role", value: (row) => ROLES.indexOf(roleOf(row)), cell: mark},
@@ -19,7 +19,7 @@ function rankTable(report) {
   return dataTable(columns, report.ranks, {
     name: "rank",
     sort: 1,
-    search: (row) => ["rank " + row.rank + ".", row.role, row.host, row.pid, row.last_operation, row.doing, row.evidence_kinds.join(" ")].join("\n"),
+    search: (row) => ["rank " + row.rank + ".", roleWords(row), row.host, row.pid, row.last_operation, row.doing, row.evidence_kinds.join(" ")].join("\n"),
     choices: present.length > 1 ? present.map((role) => ({label: ROLE_WORDS[role], mark: h("i.dot." + role), test: (row) => roleOf(row) === role})) : [],
   });
 }

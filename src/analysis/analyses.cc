@@ -126,7 +126,8 @@ Analyses Analyse(const Incident& incident) {
   // Where all are gone nobody waits: that job crashed.
   if (!out.silences.empty() && SomebodyIsLeftWaiting(incident, out.silences))
     for (const Silence& silence : out.silences)
-      out.outcome.aged |= silence.sight != nullptr || (silence.exited && IsOwed(out, silence.rank));
+      out.outcome.aged |=
+          (silence.sight != nullptr && silence.lasts()) || (silence.exited && IsOwed(out, silence.rank));
   out.end = ReadJobEnd(incident, out.life, out.outcome, out.front);
   FindLateRanks(incident, out);
   out.topology = ReadTopology(incident);

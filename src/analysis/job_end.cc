@@ -7,6 +7,7 @@
 
 #include "analysis/nameless_waits.h"
 #include "analysis/plain_figures.h"
+#include "model/job_times.h"
 #include "model/nccl_warnings.h"
 
 namespace tacet {
@@ -143,16 +144,27 @@ std::map<FileId, uint32_t> FirstFinishes(const Incident& incident) {
 
 // Progress lines came at a steady rhythm, then for many times that long there were none until something ended the job.
 int64_t QuietBefore(const Incident& incident, const Event& end, const OutputFront& front) {
-  if (end.wall_ns == kNoTime) return 0;
+  // PyTorch's lines tell no year, the program's may.
+  const JobTimes clock(incident);
+  const int64_t ended = clock.TimeOf(end);
+  if (ended == kNoTime) return 0;
   std::vector<int64_t> times;
-  for (const Event& event : incident.events)
-    if (event.kind == EventKind::progress && event.wall_ns != kNoTime && event.wall_ns <= end.wall_ns)
-      times.push_back(event.wall_ns);
+  bool same_kind = true;
+  for (const Event& event : incident.events) {
+    if (event.kind != EventKind::progress) continue;
+    const int64_t at = clock.TimeOf(event);
+    if (at == kNoTime || at > ended) continue;
+    times.push_back(at);
+    same_kind = same_kind && (event.wall_ns == kNoTime) == (end.wall_ns == kNoTime);
+  }
   if (times.size() < 4) return 0;
   std::sort(times.begin(), times.end());
   int64_t longest = 0;
   for (size_t i = 1; i < times.size(); ++i) longest = std::max(longest, times[i] - times[i - 1]);
-  const int64_t quiet = end.wall_ns - times.back();
+  const int64_t quiet = ended - times.back();
+  // Lines of two kinds may be written in two time zones, which lie half an hour or more apart.
+  constexpr int64_t kLeastZone = 1'800'000'000'000;
+  if (!same_kind && quiet >= kLeastZone) return 0;
   const Patience& limits = incident.patience;
   // Where all ranks but one printed what comes next, less of it is enough.
   const bool one_lags = front.kind == OutputFront::Kind::lags;

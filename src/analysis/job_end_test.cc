@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/job_times.h"
+
 namespace tacet {
 namespace {
 
@@ -66,6 +68,23 @@ TEST(JobEnd, OutputThatStopsBeforeAKillTellsOfAHang) {
   const JobEnd end = ReadEnd(incident);
   EXPECT_EQ(end.kind, JobEnding::hung);
   EXPECT_EQ(end.quiet_ns, 60 * kTick);
+}
+
+// The program writes a year and the launcher does not: both clocks are one.
+TEST(JobEnd, AKillWithoutAYearIsComparedWithLinesThatHaveOne) {
+  const int64_t evening_s = DaysSince1970(2026, 11, 18) * 86400 + 20 * 3600;
+  const auto end_after = [&](int32_t seconds) {
+    Incident incident = OneFile();
+    for (uint32_t step = 0; step < 20; ++step)
+      AddEvent(incident, EventKind::progress, step + 1, (evening_s + step) * 1'000'000'000);
+    Event& kill = AddEvent(incident, EventKind::process_killed, 30);
+    kill.wall_ns = kNoTime;
+    kill.clock_s = 1118 * 86400 + 20 * 3600 + 19 + seconds;
+    return ReadEnd(incident).kind;
+  };
+  EXPECT_EQ(end_after(60), JobEnding::hung);
+  EXPECT_EQ(end_after(2), JobEnding::crashed) << "in the middle of steady output";
+  EXPECT_EQ(end_after(7200), JobEnding::crashed) << "two time zones, most likely";
 }
 
 TEST(JobEnd, AKillInTheMiddleOfSteadyOutputIsNoHang) {

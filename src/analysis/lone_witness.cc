@@ -59,13 +59,14 @@ void ClaimByEnd(const Scene& scene, const RankLife& life, std::vector<Claim>& cl
 }
 
 // Nobody's calls are recorded, but somebody who looked saw the process stopped or gone, while others wait by their
-// stacks.
+// stacks. A process that a list shows as stopped or dead is waited for, whatever the others left.
 void FindBySight(const Scene& scene, StandstillView& view) {
-  if (!scene.analyses.outcome.hangs()) return;
-  const bool others_wait = std::any_of(scene.stacks.begin(), scene.stacks.end(),
-                                       [](const auto& one) { return WaitsInAStandstill(*one.second); });
-  if (!others_wait) return;
+  const bool hangs = scene.analyses.outcome.hangs();
+  const bool others_wait = hangs && std::any_of(scene.stacks.begin(), scene.stacks.end(),
+                                                [](const auto& one) { return WaitsInAStandstill(*one.second); });
   for (const Silence& silence : scene.analyses.silences) {
+    const bool by_list = !silence.pulse && (silence.lasts() || hangs);
+    if (!others_wait && !by_list) continue;
     const RankLife* life = scene.analyses.life.Of(silence.rank);
     if (!silence.sight || (!silence.frozen() && !silence.dead()) || (life && IsExplained(*life))) continue;
     Standstill& still = view.ranks.emplace_back();

@@ -149,7 +149,49 @@ void AddSetting(const Incident& incident, DriftedReplica& drift) {
 
 }  // namespace
 
+// What one rank prints into a file of its own. Null for ranks that share a file, or that have several.
+static std::map<Rank, const TrainingRecord*> RecordsByRank(const Incident& incident) {
+  std::map<FileId, std::vector<Rank>> ranks_of;
+  for (const Process& process : incident.processes)
+    for (const FileId file : process.files)
+      if (process.rank.known()) ranks_of[file].push_back(process.rank);
+  std::map<Rank, const TrainingRecord*> records;
+  for (const TrainingRecord& record : incident.training) {
+    const auto ranks = ranks_of.find(record.source.file);
+    if (ranks == ranks_of.end() || ranks->second.size() != 1 || record.loss.lines == 0) continue;
+    const auto [at, is_new] = records.try_emplace(ranks->second.front(), &record);
+    if (!is_new) at->second = nullptr;
+  }
+  return records;
+}
+
+// The same, where the lines name no rank since each rank has a file of its own.
+static std::optional<FirstNonFinite> FirstOfFiles(const Incident& incident) {
+  std::optional<FirstNonFinite> found;
+  const auto records = RecordsByRank(incident);
+  int64_t first = -1;
+  size_t lost = 0, others = 0;
+  for (const auto& [rank, record] : records) {
+    if (!record || record->loss.run == 0) continue;
+    const TrainingValue& loss = record->loss;
+    if (loss.run_step < 0 || loss.run == loss.lines) return std::nullopt;
+    ++lost;
+    if (first >= 0 && loss.run_step >= first) continue;
+    first = loss.run_step;
+    found = FirstNonFinite{rank, loss.word, "step " + std::to_string(first), loss.run_source, 0};
+  }
+  // Behind that step the others have it, too: a loss of its own that stays with one rank is another thing.
+  if (lost < 2) return std::nullopt;
+  for (const auto& [rank, record] : records) {
+    if (!record || rank == found->rank) continue;
+    ++others;
+    found->finite += record->loss.finite_step >= first;
+  }
+  return found->finite == others ? found : std::nullopt;
+}
+
 std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident) {
+  if (auto found = FirstOfFiles(incident)) return found;
   std::optional<FirstNonFinite> found;
   for (const auto& [name, figure] : FiguresOf(incident, RankValue::Kind::loss))
     for (const ValuesOfStep& step : figure) {
@@ -160,18 +202,33 @@ std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident) {
       if (found) return lost.size() > 1 ? found : std::nullopt;
       if (lost.empty()) continue;
       if (lost.size() != 1 || step.size() < 2) return std::nullopt;
-      found = FirstNonFinite{lost.front(), step.size() - 1};
+      const RankValue& first = *lost.front();
+      found = FirstNonFinite{Rank{first.rank}, first.value, first.at, first.source, step.size() - 1};
     }
   return std::nullopt;
 }
 
+// Every rank's loss is that of its own samples, unless all were equal in so many digits more than once.
+static bool IsCommonLoss(const ValuesOfFigure& figure, const DriftedReplica& drift) {
+  constexpr size_t kFewAgreed = 2;
+  size_t agreed = 0;
+  for (const ValuesOfStep& step : figure) {
+    if (step.size() < 2 || SidesOf(step, 0).size() > 1) continue;
+    agreed += IsPrecise(step.begin()->second->value);
+  }
+  return drift.which() && drift.agreed && agreed >= kFewAgreed;
+}
+
 std::optional<DriftedReplica> FindDriftedReplica(const Incident& incident) {
   std::optional<DriftedReplica> found;
-  for (const auto& [name, figure] : FiguresOf(incident, RankValue::Kind::parameters)) {
-    auto drift = DriftOf(figure, incident.patience.replica_tolerance);
-    if (!drift) continue;
-    if (found && found->odd->rank != drift->odd->rank) return std::nullopt;
-    if (!found || drift->steps > found->steps) found = std::move(drift);
+  for (const RankValue::Kind kind : {RankValue::Kind::parameters, RankValue::Kind::loss}) {
+    if (found) break;
+    for (const auto& [name, figure] : FiguresOf(incident, kind)) {
+      auto drift = DriftOf(figure, incident.patience.replica_tolerance);
+      if (!drift || (kind == RankValue::Kind::loss && !IsCommonLoss(figure, *drift))) continue;
+      if (found && found->odd->rank != drift->odd->rank) return std::nullopt;
+      if (!found || drift->steps > found->steps) found = std::move(drift);
+    }
   }
   if (found) AddSetting(incident, *found);
   return found;

@@ -11,13 +11,17 @@ namespace tacet {
 
 // One rank's loss was NaN or infinite at a step at which the others' was finite, and theirs followed.
 struct FirstNonFinite {
-  const RankValue* first = nullptr;
+  Rank rank;
+  std::string word;   // "nan"
+  std::string at;     // "step 30"
+  SourceRef source;   // of the first such value
   size_t finite = 0;  // ranks whose loss was finite at that step
 };
 std::optional<FirstNonFinite> FindFirstNonFinite(const Incident& incident);
 
 // One rank's parameters have another norm or checksum than those of all others, which have one: since a step before
-// which all were equal, or as long as the job prints them.
+// which all were equal, or as long as the job prints them. Or its loss has, where the losses of all ranks were equal in
+// many digits before: a loss that is averaged over the ranks, or that equal replicas have on equal data.
 struct DriftedReplica {
   const RankValue *odd = nullptr, *usual = nullptr;  // at the first step at which they differ
   const RankValue* agreed = nullptr;                 // of the odd one, at the last step before that; null: never

@@ -28,12 +28,64 @@ TEST(ReplicaValues, ALossThatOneRankLosesFirst) {
   const Incident first = WithValues(true, {{"2.1", "2.2", "2.0"}, {"2.1", "2.2", "nan"}, {"nan", "nan", "nan"}});
   const auto found = FindFirstNonFinite(first);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->first->rank, 2);
-  EXPECT_EQ(found->first->at, "step 1");
+  EXPECT_EQ(found->rank, Rank{2});
+  EXPECT_EQ(found->at, "step 1");
   EXPECT_EQ(found->finite, 2u);
   EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "2.2"}, {"nan", "nan"}, {"nan", "nan"}}))) << "all at once";
   EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "nan"}, {"2.1", "2.2"}}))) << "a step that was skipped";
   EXPECT_FALSE(FindFirstNonFinite(WithValues(true, {{"2.1", "2.2"}, {"2.1", "2.2"}})));
+}
+
+// One file per rank: the first step without a finite loss, and the last one with it.
+void AddFile(Incident& incident, int64_t lost, int64_t finite) {
+  const FileId file{static_cast<uint32_t>(incident.processes.size())};
+  Process& process = incident.processes.emplace_back();
+  process.rank = Rank{static_cast<int32_t>(incident.processes.size() - 1)};
+  process.files.push_back(file);
+  TrainingRecord& record = incident.training.emplace_back();
+  record.source = record.loss.run_source = {file, 7, 0};
+  record.loss.lines = 9;
+  record.loss.run = lost >= 0 ? 4 : 0;
+  record.loss.run_step = lost;
+  record.loss.finite_step = finite;
+  record.loss.word = "nan";
+}
+
+TEST(ReplicaValues, ALossThatOneRankLosesFirstInAFileOfItsOwn) {
+  Incident first;
+  AddFile(first, 40, 30);
+  AddFile(first, 30, 20);
+  AddFile(first, 40, 30);
+  const auto found = FindFirstNonFinite(first);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rank, Rank{1});
+  EXPECT_EQ(found->at, "step 30");
+  EXPECT_EQ(found->finite, 2u);
+  Incident together;
+  AddFile(together, 40, 30);
+  AddFile(together, 40, 30);
+  EXPECT_FALSE(FindFirstNonFinite(together)) << "all at once";
+  Incident alone;
+  AddFile(alone, 40, 30);
+  AddFile(alone, -1, 70);
+  EXPECT_FALSE(FindFirstNonFinite(alone)) << "the others never have it";
+}
+
+TEST(ReplicaValues, ALossThatWasEqualOnAllRanksAndParts) {
+  const Incident parts = WithValues(true, {{"6.9312", "6.9312", "6.9312"},
+                                           {"6.5523", "6.5523", "6.5523"},
+                                           {"6.2207", "6.2207", "6.3115"},
+                                           {"5.8114", "5.8114", "6.1180"}});
+  const auto drift = FindDriftedReplica(parts);
+  ASSERT_TRUE(drift);
+  EXPECT_EQ(drift->odd->rank, 2);
+  EXPECT_EQ(drift->odd->at, "step 2");
+  EXPECT_FALSE(FindDriftedReplica(WithValues(
+      true, {{"2.3026", "2.3026", "2.3026"}, {"2.2207", "2.2207", "2.3115"}, {"2.1114", "2.1114", "2.1180"}})))
+      << "the loss before anything is learned is the same everywhere";
+  EXPECT_FALSE(FindDriftedReplica(WithValues(
+      true, {{"6.9312", "6.9101", "6.9044"}, {"6.5523", "6.5711", "6.5602"}, {"6.2207", "6.2411", "6.3115"}})))
+      << "each rank has its own samples";
 }
 
 TEST(ReplicaValues, ParametersOfOneRankThatPart) {

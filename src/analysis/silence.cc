@@ -85,9 +85,18 @@ std::vector<Silence> FindSilences(const Incident& incident) {
     unseen += !silence.sight && !silence.exited;
     silences.push_back(silence);
   }
+  for (const Sight& sight : incident.sights) {
+    const bool known = std::any_of(silences.begin(), silences.end(),
+                                   [&](const Silence& silence) { return silence.rank == sight.rank; });
+    if (sight.speaker != kNobody || sight.state == TaskState::running || sight.state == TaskState::unknown || known)
+      continue;
+    silences.push_back({.rank = sight.rank, .sight = &sight, .state = sight.state});
+  }
   // One that outlived most others is the exception: the job was ended, and it took its time.
   if (unseen * 2 > incident.pulses.size())
     std::erase_if(silences, [](const Silence& silence) { return !silence.sight && !silence.exited; });
+  std::stable_sort(silences.begin(), silences.end(),
+                   [](const Silence& a, const Silence& b) { return a.rank < b.rank; });
   return silences;
 }
 

@@ -146,13 +146,18 @@ void ReadUnseen(const Analyses& analyses, const std::vector<const Silence*>& ear
 }  // namespace
 
 void ClaimByHeartbeat(const Silence& silence, std::vector<Claim>& claims) {
-  constexpr std::string_view kSeen = "its heartbeat stopped, and another process saw it in this state";
+  const std::string_view seen = silence.pulse ? "its heartbeat stopped, and another process saw it in this state"
+                                              : "a list of processes shows it in this state";
+  if (!silence.lasts()) {
+    Say(claims, HostPlace::in_kernel, Strength::strong, seen);
+    return;
+  }
   if (silence.exited)
     Say(claims, Liveness::gone, Strength::proof, "its record ends with its own exit");
   else if (silence.dead())
-    Say(claims, Liveness::gone, Strength::proof, kSeen).witness = Witness::peer;
+    Say(claims, Liveness::gone, Strength::proof, seen).witness = Witness::peer;
   else if (silence.frozen())
-    Say(claims, Liveness::stopped, Strength::proof, kSeen).witness = Witness::peer;
+    Say(claims, Liveness::stopped, Strength::proof, seen).witness = Witness::peer;
   else
     Say(claims, Liveness::running, Strength::strong, "its heartbeat stopped before the others began to wait").holds =
         false;
@@ -168,6 +173,7 @@ void ReadStoppedHeartbeats(const Incident& incident, const Analyses& analyses, c
   std::vector<const Silence*> early;
   int64_t first_known = INT64_MAX;
   for (const Silence& silence : analyses.silences) {
+    if (!silence.pulse) continue;
     const int64_t last_beat = silence.pulse->last_beat_wall_ns;
     if (wait->enter_wall_ns != kNoTime && last_beat - incident.patience.part_of_wait_ns > wait->enter_wall_ns) continue;
     if (IsNoCause(*boxes, silence, *wait) || !IsOutlived(incident.patience, *boxes, silence, survivors)) continue;

@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "analysis/stopped_heartbeat.h"
+
 namespace tacet {
 namespace {
 
@@ -103,6 +105,13 @@ void AskKernel(const Asked& of, Claims& claims) {
   ClaimByKernel(*of.life.hung_task, claims);
 }
 
+// A process of a rank that others wait for, in a list of the host's processes.
+void AskProcessList(const Asked& of, Claims& claims) {
+  for (const Silence& silence : of.scene.analyses.silences)
+    if (silence.rank == of.rank && !silence.pulse && (silence.lasts() || (!of.issued() && !of.may_have_come())))
+      ClaimByHeartbeat(silence, claims);
+}
+
 void AskRecord(const Asked& of, Claims& claims) {
   if (of.root.kind != RootKind::not_entered || !of.alive || of.may_have_come() || of.scene.InCommunication(of.rank) ||
       of.scene.HasCutFile(of.rank))
@@ -171,9 +180,9 @@ void AskSignsOfLife(const Asked& of, Claims& claims) {
   ran(life.lost_peer != nullptr, "it reports a lost peer", life.lost_peer);
 }
 
-constexpr void (*kWitnesses[])(const Asked&, Claims&) = {AskOwnOutput,   AskDisappearance, AskEnd,      AskHostInNccl,
-                                                         AskGpuProgress, AskHostStack,     AskGpuStack, AskKernel,
-                                                         AskRecord,      AskFiles,         AskSilence,  AskSignsOfLife};
+constexpr void (*kWitnesses[])(const Asked&, Claims&) = {
+    AskOwnOutput, AskDisappearance, AskEnd,    AskHostInNccl, AskGpuProgress, AskHostStack,  AskGpuStack,
+    AskKernel,    AskProcessList,   AskRecord, AskFiles,      AskSilence,     AskSignsOfLife};
 
 }  // namespace
 
@@ -215,6 +224,8 @@ Standstill ReadStandstill(const Scene& scene, Rank rank, const WaitRoot& root) {
   Standstill still{.rank = rank, .root = &root, .claims = ClaimsAbout(scene, rank, root)};
   const RankLife* life = scene.analyses.life.Of(rank);
   still.alive = life && (life->has_record || life->asked_to_dump);
+  for (const Silence& silence : scene.analyses.silences)
+    if (silence.rank == rank && !silence.pulse) still.silence = &silence;
   Settle(still);
   return still;
 }

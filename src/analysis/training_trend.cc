@@ -20,7 +20,12 @@ constexpr int64_t kDropsInARow = 3;
 
 bool IsLost(const TrainingValue& value, bool is_loss) {
   // A gradient norm is infinite in every step that a scaler skips; the loss of a running job is not.
-  return value.run >= (is_loss ? 1 : 2) && (value.run >= 2 || value.lines >= 4);
+  return value.run >= (is_loss ? 1 : 2);
+}
+
+// {'loss': 0.0, 'grad_norm': nan}: a loss of exactly 0 is none.
+bool IsLostBehindZero(const TrainingRecord& record) {
+  return record.gradient.run > 0 && record.loss.lines > record.loss.run && record.loss.last == 0;
 }
 
 // Loss and gradients of one line: no scaler does that.
@@ -68,6 +73,9 @@ bool IsNobodys(const Incident& incident, const TrainingValue& loss) {
 // It was a number for some lines, and is none any more.
 bool IsLostFigure(const FigureSeries& figure, const Patience& patience) {
   const TrainingValue& value = figure.value;
+  // The loss of validation is often pasted alone.
+  if (figure.held_out && figure.kind == FigureSeries::Kind::loss && value.run > 0 && value.run == value.lines)
+    return true;
   // The loss itself needs fewer lines than a figure of which nobody knows what it is.
   const bool of_loss = figure.kind == FigureSeries::Kind::loss && !figure.held_out;
   return value.run >= (of_loss ? std::min<int64_t>(2, patience.lost_lines) : patience.lost_lines) &&
@@ -309,7 +317,7 @@ std::optional<NonFiniteTraining> FindNonFiniteTraining(const Incident& incident)
   for (const TrainingRecord& record : incident.training) {
     if ((IsLost(record.loss, true) || AreBothLost(record)) && !IsNobodys(incident, record.loss))
       return NonFiniteTraining{&record, &record.loss, "loss", 1, record.source};
-    if (IsLost(record.gradient, false))
+    if (IsLost(record.gradient, false) || IsLostBehindZero(record))
       return NonFiniteTraining{&record, &record.gradient, "gradient norm", 1, record.source};
     if (record.scale.drops >= kDropsInARow && record.scale.to < kLowScale)
       return NonFiniteTraining{&record, nullptr, ""};

@@ -66,6 +66,19 @@ struct WatchdogStranger {
 };
 WatchdogStranger FindWatchdogStranger(const Incident& incident);
 
+// One rank alone has issued the operation in which its time was up: when the others learned of it, each of them had
+// completed all that it had issued, up to the operation before.
+struct LoneIssuer {
+  Rank rank;
+  std::vector<Rank> others;
+  int64_t number = -1;            // of the operation
+  const Event* wait = nullptr;    // the report of its watchdog; null where only the counters are there
+  const Event* own = nullptr;     // its counters
+  const Event* theirs = nullptr;  // those of one of the others
+  explicit operator bool() const { return rank.known(); }
+};
+LoneIssuer FindLoneIssuer(const Incident& incident);
+
 // Ranks that have not enqueued what the others wait in, or that report nothing while all others wait in one operation.
 std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident);
 

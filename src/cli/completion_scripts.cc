@@ -98,7 +98,8 @@ std::string AllNames() {
   return out;
 }
 
-constexpr const char* kCauses = "tacet explain --list 2>/dev/null | cut -d\" \" -f1";
+constexpr const char* kCauses =
+    "tacet explain --list 2>/dev/null | grep \"^  \" | tr -s \" \" | cut -d\" \" -f2";  // without the headings
 
 }  // namespace
 

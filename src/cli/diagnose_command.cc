@@ -106,7 +106,7 @@ const Command kDiagnoseCommand = {"diagnose",
                                   R"(tacet diagnose [options] PATH...
 
 Reads every file under the given paths (logs, Flight Recorder dumps, stacks, kernel logs, output of NCCL RAS,
-NCCL Inspector files; plain, gzip or zstd; PATH '-' is standard input) and names the guilty rank, the operation,
+NCCL Inspector files; plain, gzip or zstd; PATH '-' is standard input) and names the rank at fault, the operation,
 the cause, the evidence and the fix, as far as the evidence goes. Give it the folders as they are; unknown files
 are listed and ignored.
 
@@ -125,7 +125,7 @@ are listed and ignored.
 
 Exit code:
   0  nothing at or above --fail-on
-  1  findings, an error that is not understood, or a hang, crash or wrong numbers without a known culprit
+  1  findings, or an error, a hang, a crash or wrong numbers that Tacet cannot explain
   2  wrong usage, a path that does not exist, or nothing readable or understood
   3  internal error
 

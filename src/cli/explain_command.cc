@@ -107,6 +107,22 @@ std::string Bullets(const std::vector<std::string_view>& items) {
   return out;
 }
 
+// One line each, in groups; the title begins in the same column everywhere.
+std::string ListOfCauses() {
+  TextPage page(ListWidth(), false);
+  size_t widest = 0;
+  for (const Rule* rule : AllRules()) widest = std::max(widest, rule->id.size());
+  for (uint8_t group = 0; group <= static_cast<uint8_t>(kLastRuleGroup); ++group) {
+    page.Heading(Name(RuleGroup{group}));
+    for (const Rule* rule : RulesIn(RuleGroup{group})) {
+      std::string id = "  " + std::string(rule->id);
+      id.resize(widest + 4, ' ');
+      page.Paragraph(id, rule->title);
+    }
+  }
+  return page.Take();
+}
+
 // docs/causes.md is written from here, so that it cannot differ from what the tool says.
 std::string CausesAsMarkdown() {
   std::string out = "# Causes\n\nWritten by `tacet explain --markdown`; edit the rule files instead.\n";
@@ -125,13 +141,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
   if (options->Has("--markdown")) {
     out = CausesAsMarkdown();
   } else if (options->Has("--list")) {
-    TextPage page(ListWidth(), false);
-    for (const Rule* rule : AllRules()) {
-      std::string id(rule->id);
-      id.resize(std::max<size_t>(id.size() + 1, 32), ' ');
-      page.Paragraph(id, rule->title);
-    }
-    out = page.Take();
+    out = ListOfCauses();
   } else if (options->rest().empty()) {
     return Complain({"explain needs a cause", "tacet explain --list shows them all"});
   }

@@ -91,8 +91,8 @@ const Command kRunCommand = {"run", "Run a job so that its next hang or crash ex
 
 Starts the job (torchrun, mpirun, srun, deepspeed, accelerate, python; once per node), switches on what a
 diagnosis needs, keeps its output with timestamps, and watches it. When it hangs: captures stacks, flight
-records, RAS, nvidia-smi, the kernel log, counters and /proc of all ranks on this node, and names the
-culprit on standard error and in the run folder. When it crashes: the same from what is left. A job that succeeds
+records, RAS, nvidia-smi, the kernel log, counters and /proc of all ranks on this node, and names the rank at
+fault on standard error and in the run folder. When it crashes: the same from what is left. A job that succeeds
 gets no verdict. Output passes through unchanged; variables that are already set keep their values.
 
       --light           only what costs next to nothing: NCCL's setup log, the flight recorder

@@ -202,7 +202,7 @@ bool SpeaksOfOthers(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (ContainsAny(type, {"DistBackendError", "DistNetworkError", "DistStoreError", "DistError", "ChildFailedError",
                          "ActorDiedError", "RayActorError", "CalledProcessError", "KeyboardInterrupt", "SystemExit",
-                         "SignalException", "SIGTERMException", "RendezvousConnectionError",
+                         "SignalException", "SIGTERMException", "RendezvousConnectionError", "RendezvousClosedError",
                          // SageMaker: how the user's script ended
                          "UnexpectedStatusException", "ExecuteUserScriptError"}))
     return true;

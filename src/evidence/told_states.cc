@@ -392,7 +392,19 @@ std::string SlowCondition(std::string_view sentence) {
   return "";
 }
 
+// "the copy from cuda:0 to cuda:1 returns other numbers"
+static bool StatesWrongCopy(std::string_view sentence) {
+  return HasAnyWord(sentence, {"copy", "copies", "copied", "copying", "transfer", "transfers", "p2p", "peer-to-peer",
+                               "peer to peer", "peer access"}) &&
+         HasAnyWord(sentence, {"gpu", "gpus", "cuda:0", "cuda:1", "devices"}) &&
+         HasAnyWord(sentence, {"wrong values", "wrong numbers", "wrong data", "other values", "other numbers",
+                               "different values", "different numbers", "different data", "incorrect values",
+                               "incorrect data", "garbage", "corrupted", "all zeros"}) &&
+         !IsDoubted(sentence) && !HasAnyWord(sentence, {"check", "checks", "detect", "lead", "result in"});
+}
+
 bool StatesWrongResults(std::string_view sentence) {
+  if (StatesWrongCopy(sentence)) return true;
   // Out of bounds values : 248 FAILED, quoted from the summary of nccl-tests
   if (const auto count = After(sentence, "out of bounds values : ")) {
     std::string_view rest = *count;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "lint/lint_sheet.h"
+#include "lint/value_meaning.h"
 #include "lint/value_reading.h"
 
 namespace tacet {
@@ -60,6 +61,7 @@ LintFinding DescribeVariable(LintKind kind, LintLevel level, std::string_view na
   finding.value = value;
   if (const Variable* variable = FindKnownVariable(name)) {
     finding.standard = variable->standard;
+    finding.earlier = EarlierDefaults(name);
     finding.effect = variable->effect;
     if (variable->since != 0) finding.since = ReleaseWords(variable->since);
     if (variable->until != 0) finding.until = ReleaseWords(variable->until);
@@ -72,6 +74,8 @@ void LintSheet::Add(LintKind kind, LintLevel level, const GivenEnvironment& envi
   auto [at, is_new] = findings_.try_emplace({kind, variable.name, variable.value, headline});
   if (is_new) {
     at->second = DescribeVariable(kind, level, variable.name, variable.value);
+    if (std::string meaning = MeaningOfValue(environment, variable); !meaning.empty())
+      at->second.effect = std::move(meaning);
     at->second.headline = std::move(headline);
     at->second.advice = std::move(advice);
   }

@@ -79,6 +79,7 @@ struct LintFinding {
   std::string name, value;
   std::string headline;                        // one sentence
   std::string standard, effect, since, until;  // of the variable, where it is known
+  std::string earlier;                         // defaults of former releases: "18 before 2.23, 14 before 2.14"
   std::string advice;
   std::vector<LintPlace> places;  // the first few
   size_t place_count = 0;

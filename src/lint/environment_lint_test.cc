@@ -168,6 +168,37 @@ TEST(EnvironmentLint, TheNetworkOfOneHostCostsNothing) {
   EXPECT_EQ(Lint({given}, {.hosts = 2}).size(), 1u);
 }
 
+TEST(EnvironmentLint, ARetryTimeIsToldAsATime) {
+  const auto effect = [](Pairs pairs, std::string_view name) {
+    for (const LintFinding& finding : Lint({Process("", pairs)}))
+      if (finding.name == name) return finding.headline + "; " + finding.effect;
+    return std::string("no finding");
+  };
+  const std::string minutes = effect({{"NCCL_IB_TIMEOUT", "24"}}, "NCCL_IB_TIMEOUT");
+  EXPECT_NE(minutes.find("only after minutes"), std::string::npos) << minutes;
+  EXPECT_NE(minutes.find("2^24 = 1.1 min (NCCL_IB_TIMEOUT), 7 times"), std::string::npos) << minutes;
+  EXPECT_NE(minutes.find("after 9.2 min"), std::string::npos) << minutes;
+  const std::string hours = effect({{"NCCL_IB_TIMEOUT", "31"}}, "NCCL_IB_TIMEOUT");
+  EXPECT_NE(hours.find("only after hours"), std::string::npos) << hours;
+  EXPECT_NE(hours.find("after 20 h"), std::string::npos) << hours;
+  const std::string few = effect({{"NCCL_IB_TIMEOUT", "20"}, {"NCCL_IB_RETRY_CNT", "1"}}, "NCCL_IB_RETRY_CNT");
+  EXPECT_NE(few.find("1 time (NCCL_IB_RETRY_CNT): a dead link is reported after 8.6 s"), std::string::npos) << few;
+  // 0 never ends: no time to tell.
+  EXPECT_EQ(effect({{"NCCL_IB_TIMEOUT", "0"}}, "NCCL_IB_TIMEOUT").find("at the earliest"), std::string::npos);
+}
+
+TEST(EnvironmentLint, FormerDefaultsAreTold) {
+  const auto findings = Lint({Process("", {{"NCCL_IB_TIMEOUT", "18"}})});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].standard, "20");
+  EXPECT_EQ(findings[0].earlier, "18 before 2.23, 14 before 2.14");
+  const Variable* timeout = FindKnownVariable("NCCL_IB_TIMEOUT");
+  ASSERT_NE(timeout, nullptr);
+  EXPECT_EQ(DefaultOf(*timeout, 22205), "18");
+  EXPECT_EQ(DefaultOf(*timeout, 21300), "14");
+  EXPECT_EQ(DefaultOf(*timeout, 22300), "20");
+}
+
 TEST(EnvironmentLint, RanksThatDifferAreNamedAndTheOddOneFirst) {
   std::vector<GivenEnvironment> ranks;
   for (int r = 0; r < 8; ++r)

@@ -73,7 +73,9 @@ bool IsTcpAlone(std::string_view value) {
 bool NeverTimesOut(std::string_view v) { return NumberOf(v) == 0; }
 bool IsBeyondFiveBits(std::string_view v) { return NumberOf(v) >= 32; }
 bool TimesOutAtOnce(std::string_view v) { return NumberOf(v) >= 1 && NumberOf(v) < 14; }
-bool TimesOutLate(std::string_view v) { return NumberOf(v) >= 23 && NumberOf(v) < 32; }
+// With 7 retries 23 is 4.6 minutes, 26 is 37, and 27 more than an hour.
+bool TimesOutInMinutes(std::string_view v) { return NumberOf(v) >= 23 && NumberOf(v) < 27; }
+bool TimesOutInHours(std::string_view v) { return NumberOf(v) >= 27 && NumberOf(v) < 32; }
 
 constexpr std::string_view kNoPeer = "no peer access between GPUs, or one GPU per host";
 constexpr std::string_view kNoFabric = "no InfiniBand or RoCE";
@@ -122,7 +124,8 @@ constexpr VariableHarm kHarms[] = {
      "may then be infinite",
      true, HarmKind::risky},
     {"NCCL_IB_TIMEOUT", TimesOutAtOnce, "a link flap of a fraction of a second ends the job", true, HarmKind::risky},
-    {"NCCL_IB_TIMEOUT", TimesOutLate, "a dead link is reported only after minutes", true, HarmKind::risky},
+    {"NCCL_IB_TIMEOUT", TimesOutInMinutes, "a dead link is reported only after minutes", true, HarmKind::risky},
+    {"NCCL_IB_TIMEOUT", TimesOutInHours, "a dead link is reported only after hours", true, HarmKind::risky},
     {"NCCL_IB_RETRY_CNT", [](std::string_view v) { return NumberOf(v) >= 0 && NumberOf(v) < 7; },
      "packets are dropped early, and a short disturbance ends the job", true, HarmKind::risky},
     {"NCCL_IB_QPS_PER_CONNECTION", IsMany<17>, "queue pairs times channels times peers may exhaust the adapter", true,

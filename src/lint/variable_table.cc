@@ -133,6 +133,22 @@ const PastDefault* FindPastDefault(std::string_view name, std::string_view value
   return nullptr;
 }
 
+std::string_view DefaultOf(const Variable& variable, ReleaseNumber release) {
+  const PastDefault* then = nullptr;
+  for (const PastDefault& past : kPastDefaults)
+    if (past.name == variable.name && release != 0 && release < past.changed && (!then || past.changed < then->changed))
+      then = &past;
+  return then != nullptr ? then->value : variable.standard;
+}
+
+std::string EarlierDefaults(std::string_view name) {
+  std::string words;  // the rows go forward in time, the words backward
+  for (const PastDefault& past : kPastDefaults)
+    if (past.name == name)
+      words = std::string(past.value) + " before " + ReleaseWords(past.changed) + (words.empty() ? "" : ", ") + words;
+  return words;
+}
+
 const NeverRead* FindNeverRead(std::string_view name) {
   for (const NeverRead& one : kNeverRead)
     if (one.name == name) return &one;

@@ -48,6 +48,8 @@ struct PastDefault {
   std::string_view reason;
 };
 const PastDefault* FindPastDefault(std::string_view name, std::string_view value, ReleaseNumber release);
+std::string_view DefaultOf(const Variable& variable, ReleaseNumber release);  // 0: the newest
+std::string EarlierDefaults(std::string_view name);  // "18 before 2.23, 14 before 2.14"; empty: none is known
 
 // Names that stand in scripts and that nothing has ever read.
 struct NeverRead {

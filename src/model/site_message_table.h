@@ -37,8 +37,8 @@ inline constexpr SiteMessage kSiteMessages[] = {
       "Look for the error before it in the kernel log: dmesg -T | grep -iE 'xid|nvrm'."},
      "gpu-recovered"},
     {"copied-data-wrong",
-     "p2p-broken",
-     SiteRole::degraded,
+     "wrong-results",
+     SiteRole::corrupt,
      "a copy between GPUs delivered different data from what was sent",
      {"Do not train on that host. Copy pair by pair to find the GPUs: nvbandwidth -t "
       "device_to_device_memcpy_read_ce, p2pBandwidthLatencyTest, and the same with peer access off.",

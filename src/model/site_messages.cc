@@ -52,6 +52,7 @@ constexpr SiteWords kSiteWords[] = {
     {"gpu-held-by-nouveau", {"NVRM: ", "is already bound to "}, kPci},
     {"gpu-held-by-nouveau", {"NVRM: The NVIDIA probe routine was not called for ", ""}},
     {"copied-data-wrong", {"Invalid value when checking the pattern at ", ""}},  // nvbandwidth
+    {"copied-data-wrong", {"^Verification error @ element ", ": val = "}},       // simpleP2P of CUDA's samples
     {"gpu-bar-unassigned", {"PCI I/O region assigned to your NVIDIA device is invalid", ""}},
     {"gpu-needs-other-module", {"installed in this system is not supported by open", ""}},
     {"gpu-needs-other-module", {"NVRM: installed in this system is not supported by open", ""}},
@@ -625,6 +626,35 @@ static SiteMatch ClassifyRefusedStart(std::string_view line) {
   return {FindSiteMessage("task-not-started"), node.size() > 64 ? "" : std::string(node)};
 }
 
+// "cuda:0 -> cuda:2", "GPU0 to GPU1": two devices and the way between them.
+static bool NamesPairOfGpus(std::string_view lower) {
+  for (const std::string_view name : {"cuda:", "gpu", "device "})
+    for (size_t at = lower.find(name); at != std::string_view::npos; at = lower.find(name, at + 1)) {
+      std::string_view rest = lower.substr(at + name.size());
+      SkipBlanks(rest);
+      int64_t first = 0, second = 0;
+      if (!TakeNumber(rest, &first)) continue;
+      SkipBlanks(rest);
+      if (!TakeLiteral(rest, "->") && !TakeLiteral(rest, "to ") && !TakeLiteral(rest, "and ")) continue;
+      SkipBlanks(rest);
+      if (TakeLiteral(rest, name) && (SkipBlanks(rest), TakeNumber(rest, &second)) && first != second) return true;
+    }
+  return false;
+}
+
+// A check of somebody's own: "cuda:0 -> cuda:2: p2p test failed, values differ". Shapes and versions that differ are
+// another matter.
+static bool TellsWrongCopy(std::string_view line) {
+  const std::string lower = LowerCase(line);
+  if (!ContainsAny(lower, {"differ", "mismatch", "wrong", "incorrect", "corrupt", "not equal"})) return false;
+  return ContainsAny(lower, {"value", "data", "element", "content", "checksum", "pattern"}) &&
+         !ContainsAny(lower,
+                      {"shape", "size", "type", "version", "rank", "no mismatch", "no error", "not differ", " 0 wrong",
+                       " 0 mismatch", " 0 differ", " 0 incorrect", "data loader", "dataloader", "dataset"}) &&
+         (ContainsAny(lower, {"p2p", "peer-to-peer", "peer to peer", "device-to-device", "device to device"}) ||
+          (ContainsAny(lower, {"copy", "copied", "transfer"}) && NamesPairOfGpus(lower)));
+}
+
 SiteMatch ClassifySiteMessage(std::string_view line) {
   constexpr size_t kLongestLine = 2000;
   line = line.substr(0, kLongestLine);
@@ -638,7 +668,8 @@ SiteMatch ClassifySiteMessage(std::string_view line) {
       best = words;
     }
   }
-  return best ? SiteMatch{FindSiteMessage(best->id), SubjectIn(*best, line)} : ClassifyRefusedStart(line);
+  if (best) return {FindSiteMessage(best->id), SubjectIn(*best, line)};
+  return TellsWrongCopy(line) ? SiteMatch{FindSiteMessage("copied-data-wrong"), ""} : ClassifyRefusedStart(line);
 }
 
 // "{a GPU|GPU %} has ...": the first where no subject is told, else the second with it.

@@ -16,6 +16,7 @@ enum class SiteRole : uint8_t {
   end_only,  // it says how something ended or did not start; another line says why
   stalled,   // whoever uses it waits
   degraded,  // something is out of service, or works less well
+  corrupt,   // data is not what it should be
   pending,   // the job waits for its resources
   tool,      // a tool could not do its work, which says nothing of the job
   harmless,  // healthy hosts and jobs print it too

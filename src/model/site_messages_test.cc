@@ -45,6 +45,20 @@ TEST(SiteMessages, AreKnownByTheirWords) {
   EXPECT_EQ(ClassifySiteMessage("shell[2]: rank 2 on host ash12: failed to launch: No such file").subject, "ash12");
 }
 
+TEST(SiteMessages, KnowACopyWithOtherDataByItsMeaning) {
+  for (const std::string_view line :
+       {"Verification error @ element 17: val = 0.000000, ref = 68.000000",
+        "cuda:0 -> cuda:2: p2p test failed, values differ (max difference 3.71e+02)",
+        "[pair check] peer-to-peer 3/5: data mismatch in 4096 of 8192 words", "copy GPU 0 -> GPU 1: 118 wrong elements",
+        "transfer of 64 MiB, gpu2 to gpu6: checksum not equal"})
+    EXPECT_EQ(IdOf(line), "copied-data-wrong") << line;
+  for (const std::string_view line :
+       {"cuda:0 -> cuda:2: p2p test passed, values equal", "copy GPU 0 -> GPU 1: 0 wrong elements",
+        "p2p: tensor shape mismatch, data of rank 3 has 12 rows", "copying data from a wrong folder",
+        "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/IPC", "copy GPU 0 -> GPU 1: 23.9 GB/s"})
+    EXPECT_EQ(IdOf(line), "") << line;
+}
+
 TEST(SiteMessages, LeaveHealthyLinesAlone) {
   for (const std::string_view line :
        {"blaunch: task 3: could not start the task: daemon busy, retrying", "launcher: started task 3 on node ash12",

@@ -131,6 +131,10 @@ bool IsLock(std::string_view function, std::string_view file) {
   if (IsFile(file, "threading.py"))
     return IsOneOf(function, {"wait", "wait_for", "join", "acquire", "_wait_for_tstate_lock", "__enter__"});
   if (IsFile(file, "queue.py")) return IsOneOf(function, {"get", "put", "join"});
+  // Files that stand for a lock.
+  if (IsFile(file, "torch/utils/file_baton.py")) return function == "wait";
+  if (ContainsAny(file, {"filelock/", "portalocker/", "fasteners/"}))
+    return IsOneOf(function, {"acquire", "__enter__"});
   if (IsFile(file, "subprocess.py")) return ContainsAny(function, {"wait", "communicate"});
   if (ContainsAny(file, {"multiprocessing/", "concurrent/futures/"}) && !Contains(file, "torch/multiprocessing/"))
     return ContainsAny(function, {"wait", "get", "poll", "recv", "join", "acquire", "result"});

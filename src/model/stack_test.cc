@@ -59,6 +59,8 @@ TEST(ClassifyFrame, WaitsOfTheHost) {
   EXPECT_EQ(ClassifyFrame("wait", "/usr/lib/python3.10/threading.py"), FrameKind::lock);
   EXPECT_EQ(ClassifyFrame("run", "/usr/lib/python3.10/threading.py"), FrameKind::interpreter);
   EXPECT_EQ(ClassifyFrame("get", "queue.py"), FrameKind::lock);
+  EXPECT_EQ(ClassifyFrame("wait", "torch/utils/file_baton.py"), FrameKind::lock);
+  EXPECT_EQ(ClassifyFrame("acquire", "/opt/venv/lib/python3.11/site-packages/filelock/_api.py"), FrameKind::lock);
   EXPECT_EQ(ClassifyFrame("sleep", "<built-in>"), FrameKind::lock);
   EXPECT_EQ(ClassifyFrame("time_sleep", "./Modules/timemodule.c"), FrameKind::lock);
   EXPECT_EQ(ClassifyFrame("take_gil", "Python/ceval_gil.h"), FrameKind::lock);

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
+
+#include "model/identity.h"
 
 namespace tacet {
 namespace {
@@ -32,6 +35,40 @@ const Pulse* PulseOf(const Incident& incident, const Sight& sight) {
   return found == incident.pulses.end() ? nullptr : &*found;
 }
 
+bool IsListed(const Incident& incident, const Sight& sight) {
+  return sight.speaker == kNobody && IsReadAs(incident.files[static_cast<uint32_t>(sight.source.file)], "host_table");
+}
+
+// Lists of processes name every process of a host. Of a rank it is the one with its pid that counts; where no pid is
+// known, or the pids of a container are others, the one whose command names the rank. Workers have that command, too:
+// where several name one rank, all must be in one state.
+void SettleListedProcesses(Incident& incident) {
+  PidIndex by_pid;
+  std::map<Rank, int64_t> pid_of;
+  for (uint32_t i = 0; i < incident.processes.size(); ++i) {
+    by_pid.Add(incident, i);
+    if (incident.processes[i].rank.known()) pid_of.try_emplace(incident.processes[i].rank, incident.processes[i].pid);
+  }
+  std::map<Rank, std::set<TaskState>> states;
+  std::set<Rank> by_own_pid;
+  for (Sight& sight : incident.sights) {
+    if (!IsListed(incident, sight)) continue;
+    const uint32_t process = by_pid.Find(incident, sight.pid, "");
+    if (const Rank rank = process == kNobody ? Rank{} : incident.processes[process].rank;
+        rank.known() && (!sight.rank.known() || sight.rank == rank)) {
+      sight.rank = rank;
+      by_own_pid.insert(rank);
+    }
+    if (sight.rank.known()) states[sight.rank].insert(sight.state);
+  }
+  std::erase_if(incident.sights, [&](const Sight& sight) {
+    if (!IsListed(incident, sight)) return false;
+    const auto pid = pid_of.find(sight.rank);
+    if (!sight.rank.known() || pid == pid_of.end()) return true;
+    return by_own_pid.contains(sight.rank) ? pid->second != sight.pid : states[sight.rank].size() > 1;
+  });
+}
+
 }  // namespace
 
 void SettleVitalSigns(Incident& incident) {
@@ -52,7 +89,9 @@ void SettleVitalSigns(Incident& incident) {
   });
   const auto same_rank = [](const Pulse& a, const Pulse& b) { return a.rank == b.rank; };
   incident.pulses.erase(std::unique(incident.pulses.begin(), incident.pulses.end(), same_rank), incident.pulses.end());
+  SettleListedProcesses(incident);
   std::erase_if(incident.sights, [&](Sight& sight) {
+    if (IsListed(incident, sight)) return false;
     const Pulse* pulse = PulseOf(incident, sight);
     if (pulse) sight.rank = pulse->rank;
     return pulse == nullptr;

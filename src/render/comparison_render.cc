@@ -16,8 +16,9 @@ namespace {
 
 std::string Change(double share) {
   if (!std::isfinite(share)) return "";
+  constexpr double kLeastShown = 0.0005;
   char text[32];
-  std::snprintf(text, sizeof text, "%+.1f %%", share * 100);
+  std::snprintf(text, sizeof text, std::fabs(share) < kLeastShown ? "0.0 %%" : "%+.1f %%", share * 100);
   return text;
 }
 
@@ -83,28 +84,37 @@ std::string Interval(const ComparisonLine& line) {
   return text;
 }
 
-// Tables have no room for sentences.
-std::string_view ShortName(ChangeKind kind) {
-  if (kind == ChangeKind::none) return "-";
-  return kind == ChangeKind::untested ? "untested" : Name(kind);
+bool IsTested(const ComparisonLine& line) {
+  return line.count_a > 1 && line.count_b > 1 && line.kind != ChangeKind::other_amount;
 }
 
-TextRow RowOf(const ComparisonLine& line) {
-  const bool tested = line.count_a > 1 && line.count_b > 1 && line.kind != ChangeKind::other_amount;
+// The test tells the two apart, and the difference is below the least one that counts.
+bool IsTooSmall(const ComparisonLine& line, const ComparisonOptions& options) {
+  return line.kind == ChangeKind::none && IsTested(line) && line.adjusted_p <= options.alpha;
+}
+
+// Tables have no room for sentences.
+std::string_view ShortName(const ComparisonLine& line, const ComparisonOptions& options) {
+  if (line.kind == ChangeKind::none) return IsTooSmall(line, options) ? "too small" : "-";
+  return line.kind == ChangeKind::untested ? "untested" : Name(line.kind);
+}
+
+TextRow RowOf(const ComparisonLine& line, const ComparisonOptions& options) {
+  const bool tested = IsTested(line);
   return {{CleanLine(line.name)},
           {line.count_a > 0 ? DescribeTime(line.mean_a) : ""},
           {line.count_b > 0 ? DescribeTime(line.mean_b) : ""},
           {Change(line.change)},
           {tested && std::isfinite(line.low) ? Interval(line) : ""},
           {tested ? Probability(line.adjusted_p) : ""},
-          {std::string(ShortName(line.kind)), InkOf(line.kind)}};
+          {std::string(ShortName(line, options)), InkOf(line.kind)}};
 }
 
 // Names of operations are long: in a page's width they stand on a line of their own.
-void AddChange(TextPage& page, const ComparisonLine& line) {
+void AddChange(TextPage& page, const ComparisonLine& line, const ComparisonOptions& options) {
   page.Paragraph("  ", CleanLine(line.name));
   const bool both = line.count_a > 0 && line.count_b > 0;
-  const bool tested = line.count_a > 1 && line.count_b > 1 && line.kind != ChangeKind::other_amount;
+  const bool tested = IsTested(line);
   std::string text = both ? DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b)
                           : DescribeTime(line.count_a > 0 ? line.mean_a : line.mean_b);
   if (line.bus_gbs_a > 0 && line.bus_gbs_b > 0)
@@ -112,24 +122,36 @@ void AddChange(TextPage& page, const ComparisonLine& line) {
   if (both && std::isfinite(line.change)) text += ", " + Change(line.change);
   if (tested && std::isfinite(line.low)) text += " (" + Interval(line) + ")";
   if (tested) text += ", " + PWords(line.adjusted_p);
-  page.Paragraph("      ", text + ": " + page.Paint(Name(line.kind), InkOf(line.kind)));
+  const std::string_view result = IsTooSmall(line, options) ? "too small to count" : Name(line.kind);
+  page.Paragraph("      ", text + ": " + page.Paint(result, InkOf(line.kind)));
 }
 
-void AddTable(TextPage& page, std::string_view heading, const std::vector<const ComparisonLine*>& lines) {
-  const bool some_same = std::any_of(lines.begin(), lines.end(),
-                                     [](const ComparisonLine* line) { return line->kind == ChangeKind::none; });
+void AddTable(TextPage& page, std::string_view heading, const std::vector<const ComparisonLine*>& lines,
+              const ProfileComparison& comparison) {
+  const ComparisonOptions& options = comparison.options;
+  const bool some_small =
+      std::any_of(lines.begin(), lines.end(), [&](const ComparisonLine* line) { return IsTooSmall(*line, options); });
+  const bool some_same = std::any_of(lines.begin(), lines.end(), [&](const ComparisonLine* line) {
+    return line->kind == ChangeKind::none && !IsTooSmall(*line, options);
+  });
   if (lines.empty()) return;
+  std::string interval = IntervalName(comparison);
+  for (char& c : interval) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   std::vector<TextRow> rows = {
-      {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {"INTERVAL"}, {"P"}, {"RESULT"}}};
-  for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line));
+      {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {interval}, {"P-VALUE"}, {"RESULT"}}};
+  for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line, options));
   page.Heading(std::string(heading));
   // Where it does not fit, the result would stand in a part of its own, far from its line.
   if (page.Fits(rows, 2)) {
     page.Table(rows, 2, true);
-    if (some_same) page.Paragraph("  ", "RESULT -: no significant difference", Ink::dim);
+    page.Paragraph("  ",
+                   std::string("CHANGE: of the time from A to B, + is slower") +
+                       (some_small ? "; too small: a difference that the test sees, below the least that counts" : "") +
+                       (some_same ? "; RESULT -: no significant difference" : ""),
+                   Ink::dim);
     return;
   }
-  for (const ComparisonLine* line : lines) AddChange(page, *line);
+  for (const ComparisonLine* line : lines) AddChange(page, *line, options);
 }
 
 void SortByCost(std::vector<const ComparisonLine*>& lines) {
@@ -193,15 +215,15 @@ std::string RenderComparisonText(const ProfileComparison& comparison, int width,
       untested += line.kind == ChangeKind::untested;
     }
   }
-  AddTable(page, "Size classes (geometric means)", summary);
+  AddTable(page, "Size classes (geometric means)", summary, comparison);
   // Tables of benchmarks are read by size; the lines of a job by what they cost.
   if (!verbose || summary.empty()) SortByCost(lines);
   if (verbose) {
-    AddTable(page, summary.empty() ? "All measures" : "All sizes", lines);
+    AddTable(page, summary.empty() ? "All measures" : "All sizes", lines, comparison);
   } else if (!lines.empty()) {
     page.Heading(std::string("What changed (mean") + (comparison.StepTime() ? " per step" : "") +
                  " of A -> B, change, " + IntervalName(comparison) + ")");
-    for (const ComparisonLine* line : lines) AddChange(page, *line);
+    for (const ComparisonLine* line : lines) AddChange(page, *line, comparison.options);
   }
   if (one_sided > 0)
     page.Paragraph("  ", Count(one_sided, "measure") + (one_sided == 1 ? " occurs" : " occur") +

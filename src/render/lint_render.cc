@@ -26,11 +26,12 @@ std::string PlacesWords(const LintFinding& finding) {
   return words;
 }
 
-// "default: 20; read since 2.24 and until 2.29".
+// "default: 20, 18 before 2.23; read since 2.14 and until 2.29".
 std::string HistoryWords(const LintFinding& finding) {
   const bool chosen = finding.standard == "-1" || finding.standard == "-2";
   std::string words =
       finding.standard.empty() ? "" : "default: " + finding.standard + (chosen ? " (chosen by NCCL)" : "");
+  if (!words.empty() && !finding.earlier.empty()) words += ", " + finding.earlier;
   if (!finding.since.empty() || !finding.until.empty()) {
     words += words.empty() ? "" : "; ";
     words += "read";

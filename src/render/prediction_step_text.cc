@@ -111,16 +111,17 @@ void AddPlainFormulas(const Prediction& prediction, TextPage& page) {
 void AddPlainModel(const Prediction& prediction, const PredictionTextOptions&, TextPage& page) {
   if (prediction.plain.empty()) return;
   page.Heading("Plain model: " + CleanLine(prediction.plain_link));
-  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"algorithm"}, {"time"}, {"bus"}}};
+  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"algorithm"}, {"time"}, {"bus GB/s"}}};
   OpKind last = OpKind::unknown;
   for (const Prediction::PlainRow& row : prediction.plain) {
     rows.push_back({{row.op == last ? "" : std::string(Name(row.op))},
                     {MessageSizeWords(row.bytes)},
                     {std::string(row.cost.algorithm)},
                     {TimeWords(row.time_us)},
-                    {SpeedWords(row.bus_gbps)}});
+                    {RateFigure(row.bus_gbps)}});
     last = row.op;
   }
+  AlignFigures(rows, 4);
   page.PartsTable(rows, 2);
   AddPlainFormulas(prediction, page);
 }

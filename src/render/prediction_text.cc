@@ -27,8 +27,11 @@ std::string Way(NcclAlgorithm algorithm, NcclProtocol protocol) {
 
 void AddGraphs(const NcclCommunicator& c, TextPage& page) {
   const bool several = c.nodes > 1;
-  std::vector<TextRow> rows = {
-      {{"graph"}, {"channels"}, {"per channel in a node"}, {several ? "and between nodes" : ""}, {"paths"}}};
+  std::vector<TextRow> rows = {{{"graph"},
+                                {"channels"},
+                                {several ? "bandwidth per channel in a node" : "bandwidth per channel"},
+                                {several ? "between nodes" : ""},
+                                {several ? "paths in a node/between" : "paths"}}};
   const auto add = [&](const char* name, const NcclModelGraph& graph) {
     if (graph.channels == 0) return;
     rows.push_back({{name},
@@ -137,12 +140,6 @@ std::string TimeChangeWords(double before_us, double after_us) {
   return text;
 }
 
-// "0.0494", "12.3": the unit stands in the head.
-std::string RateFigure(double gbps) {
-  const std::string words = SpeedWords(gbps);
-  return words.substr(0, words.find(' '));
-}
-
 // The operations for which NCCL_ALGO and NCCL_PROTO allow nothing, at no size.
 std::vector<OpKind> FindForbidden(const CommunicatorPrediction& one) {
   std::vector<OpKind> ops;
@@ -183,12 +180,13 @@ void AddPoints(const CommunicatorPrediction& one, const PredictionTextOptions& o
                     {second ? TimeWords(second->time_us) : ""}});
     last = point.op;
   }
+  AlignFigures(rows, 4);
   if (rows.size() > 1) page.PartsTable(rows, 2);
   AddForbidden(forbidden, page);
   if (!options.verbose) return;
   for (const PredictedPoint& point : one.points) {
     page.Heading(std::string(Name(point.op)) + " of " + MessageSizeWords(point.bytes) + ": all choices");
-    std::vector<TextRow> ways = {{{"algorithm"}, {"time"}, {"latency"}, {"bandwidth"}, {"verdict"}}};
+    std::vector<TextRow> ways = {{{"algorithm, protocol"}, {"time"}, {"latency"}, {"bandwidth"}, {"verdict"}}};
     for (size_t i = 0; i < point.decision.candidates.size(); ++i) {
       const NcclCandidate& way = point.decision.candidates[i];
       if (way.time_us < 0) continue;
@@ -226,7 +224,7 @@ void AddRanges(const CommunicatorPrediction& one, TextPage& page) {
 void AddTold(const CommunicatorPrediction& one, TextPage& page) {
   if (one.told.empty()) return;
   page.Heading("What NCCL itself expects, according to its log");
-  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"way"}, {"time"}, {"bus"}, {"operations"}}};
+  std::vector<TextRow> rows = {{{"operation"}, {"size"}, {"way"}, {"time"}, {"bus GB/s"}, {"operations"}}};
   constexpr size_t kShown = 40;
   for (size_t i = 0; i < one.told.size() && i < kShown; ++i) {
     const ToldTime& told = one.told[i];
@@ -234,9 +232,10 @@ void AddTold(const CommunicatorPrediction& one, TextPage& page) {
                     {MessageSizeWords(told.bytes)},
                     {CleanLine(told.how)},
                     {TimeWords(told.time_us)},
-                    {SpeedWords(told.bus_gbps)},
+                    {RateFigure(told.bus_gbps)},
                     {std::to_string(told.times)}});
   }
+  AlignFigures(rows, 4);
   page.Table(rows, 2, false);
   if (one.told.size() > kShown) page.Line("  " + std::to_string(one.told.size() - kShown) + " more with --format json");
 }
@@ -285,6 +284,8 @@ void AddChanges(const CommunicatorPrediction& before, const CommunicatorPredicti
   const auto flush = [&] {
     if (rows.empty()) return;
     page.Line("  " + std::string(Name(op)));
+    AlignFigures(rows, 3);
+    AlignFigures(rows, 6);
     page.PartsTable(rows, 4);
     rows.clear();
   };
@@ -328,11 +329,29 @@ void AddWhatIf(const Prediction& prediction, TextPage& page) {
     for (const std::string& assumption : after.assumptions)
       page.Paragraph("  assumed: ", CleanLine(assumption) + ".", Ink::dim);
     AddChanges(before, after, page);
+    page.Paragraph("  ", "time change: + is slower, - is faster", Ink::dim);
     if (!after.costs.complaint.empty()) page.Paragraph("  ", CleanLine(after.costs.complaint) + ".", Ink::red);
   }
 }
 
 }  // namespace
+
+std::string RateFigure(double gbps) {
+  constexpr double kLeastShown = 0.005;
+  if (gbps > 0 && gbps < kLeastShown) return "<0.01";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", gbps);
+  return text;
+}
+
+void AlignFigures(std::vector<TextRow>& rows, size_t column) {
+  size_t widest = 0;
+  for (size_t row = 1; row < rows.size(); ++row) widest = std::max(widest, rows[row][column].text.size());
+  for (size_t row = 1; row < rows.size(); ++row) {
+    std::string& text = rows[row][column].text;
+    if (!text.empty()) text.insert(0, widest - text.size(), ' ');
+  }
+}
 
 std::string RenderPredictionText(const Prediction& prediction, const PredictionTextOptions& options) {
   TextPage page(options.width, options.colour);

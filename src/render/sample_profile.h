@@ -78,6 +78,7 @@ inline ProfileReport SampleProfile(int ranks, int steps) {
               .compared = 40,
               .whole = 40,
               .transfer_ns = 18 * kSampleMs,
+              .member_transfer_ns = ranks * 18 * kSampleMs,
               .algorithm_gbs = 37.3,
               .bus_gbs = 65.2};
   profile.table = profile.table_by_role = {line};

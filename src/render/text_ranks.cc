@@ -26,6 +26,10 @@ Ink InkOfRole(std::string_view role) {
   return role == "silent" || role == "suspect" ? Ink::yellow : Ink::plain;
 }
 
+std::string RoleWords(std::string_view role) {
+  return role == "guilty" ? "at fault" : role == "silent" ? "not seen" : CleanLine(role);
+}
+
 // How much of a rank tells one row from another.
 enum class Detail { role, operation, doing, all };
 
@@ -171,7 +175,7 @@ std::vector<TextRow> LayOutRanks(const std::vector<ReportRank>& ranks, size_t wi
     table.push_back({{RankCell(members, verbose), InkOfRole(role)},
                      {Shared(
                          members, [](const ReportRank& rank) { return std::string_view(rank.host); }, "host")},
-                     {role == "silent" ? "not seen" : CleanLine(role), InkOfRole(role)},
+                     {RoleWords(role), InkOfRole(role)},
                      {Shared(
                          members, [](const ReportRank& rank) { return std::string_view(rank.last_operation); }, "")},
                      {Shared(

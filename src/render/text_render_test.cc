@@ -83,7 +83,7 @@ TEST(TextRender, ShowsThreePiecesOfEvidenceAndAllWhenVerbose) {
 TEST(TextRender, FoldsRanksThatStandAlike) {
   const auto lines = Lines(RenderText(SampleHang(), {}));
   const size_t table = LineOf(lines, "Ranks");
-  EXPECT_TRUE(lines[table + 2].starts_with("  5      node-b  guilty"));
+  EXPECT_TRUE(lines[table + 2].starts_with("  5      node-b  at fault"));
   EXPECT_TRUE(lines[table + 3].starts_with("  0-3    node-a  waits"));
   EXPECT_TRUE(lines[table + 4].starts_with("  4,6-7  node-b  waits"));
   EXPECT_EQ(lines[table + 5], "");

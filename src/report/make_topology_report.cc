@@ -206,6 +206,9 @@ void KeepTopology(const Incident& incident, const Analyses& analyses, Diagnosis&
     diagnosis.headline = first.headline;
   } else {
     SettleWithoutFault(incident, analyses, diagnosis);
+    // What was found comes before what was not logged.
+    if (diagnosis.status == Status::undetermined && !diagnosis.findings.empty())
+      diagnosis.headline = diagnosis.findings[0].headline + ". " + diagnosis.headline;
   }
   AddOpenQuestions(incident, analyses.topology, diagnosis);
 }

@@ -295,6 +295,24 @@ TEST(ProfileReport, ReadsASingleTrace) {
   EXPECT_NE(profile.remarks.back().find("counts as transfer"), std::string::npos);
 }
 
+TEST(ProfileReport, TheShareOfWaitingIsThatOfTheRanksThatAreRecorded) {
+  std::vector<Incident> jobs = LoadCase("straggler");
+  ASSERT_EQ(jobs.size(), 1u);
+  ASSERT_GT(jobs[0].timelines.size(), 2u);
+  jobs[0].timelines.pop_back();
+  jobs[0].measurements.clear();
+  const ProfileReport profile = BuildProfile(jobs[0], {});
+  const auto recorded = static_cast<double>(jobs[0].timelines.size());
+  double wait = 0, transfer = 0;
+  for (const ProfileTableRow& line : profile.table) {
+    if (line.row.compared == 0) continue;
+    wait += static_cast<double>(line.row.wait_ns);
+    transfer += recorded * static_cast<double>(line.row.transfer_ns);
+  }
+  ASSERT_GT(transfer, 0);
+  EXPECT_NEAR(profile.wait_share, wait / (wait + transfer), 0.01);
+}
+
 // Two traces of groups that have no trace in common.
 Incident TracesOfTwoGroups(int32_t size_of_second) {
   Incident job = std::move(LoadCase("gpt_fsdp").at(0));

@@ -68,9 +68,8 @@ class SocketUse {
 
 void Relate(ProfileTableRow& line) {
   line.share_of_peak = line.peak_gbs > 0 ? line.row.bus_gbs / line.peak_gbs : 0;
-  const int32_t members = IsPointToPoint(line.row.kind) ? 2 : std::max(1, line.row.group_size);
   const auto waiting = static_cast<double>(line.row.wait_ns);
-  const double all = waiting + static_cast<double>(line.row.transfer_ns) * members;
+  const double all = waiting + static_cast<double>(line.row.member_transfer_ns);
   line.wait_share = all > 0 ? waiting / all : 0;
 }
 
@@ -96,6 +95,7 @@ std::vector<ProfileTableRow> SumByRole(const std::vector<ProfileTableRow>& table
     sum.compared += line.row.compared;
     sum.whole += line.row.whole;
     sum.transfer_ns += line.row.transfer_ns;
+    sum.member_transfer_ns += line.row.member_transfer_ns;
     sum.plausible = sum.plausible && line.row.plausible;
     sum.best_bus_gbs = std::max(sum.best_bus_gbs, line.row.best_bus_gbs);
   }
@@ -169,14 +169,13 @@ void FillTable(const Incident& incident, const GroupNames& names, const std::vec
       (line.over_sockets ? line.faster_gbs : line.peak_gbs) = line.several_hosts ? peak->nic_gbs : peak->link_gbs;
     if (options.peak_gbs > 0) line.peak_gbs = options.peak_gbs;
     Relate(line);
-    const int32_t members = IsPointToPoint(row.kind) ? 2 : std::max(1, row.group_size);
     if (!row.plausible) {
       unusable += row.calls;
       continue;
     }
     if (row.compared > 0) {
       wait += static_cast<double>(row.wait_ns);
-      busy += static_cast<double>(row.wait_ns) + static_cast<double>(row.transfer_ns) * members;
+      busy += static_cast<double>(row.wait_ns) + static_cast<double>(row.member_transfer_ns);
       profile.wait_known = true;
     }
     if (line.peak_gbs <= 0 || row.bytes <= 0 || row.whole < row.calls) continue;

@@ -143,6 +143,11 @@ bool IsOwnError(const Event& event, Status status) {
          event.kind != EventKind::oom_kill && event.kind != EventKind::nccl_warning;
 }
 
+// "Received a dump signal due to a collective timeout from rank 1": marked as an error, and none of this rank.
+const Event* SignalToDump(const RankLife& life) {
+  return life.dump_signal && life.dump_signal->kind == EventKind::dump_signal ? life.dump_signal : nullptr;
+}
+
 // NCCL failed in this process: not because of a socket, memory or a peer (codes 2 and 6).
 bool IsOwnNcclError(const Event* error) {
   if (!error || error->kind != EventKind::nccl_error) return false;
@@ -425,7 +430,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
     if (over) row.role.clear();
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
       row.role.clear();
-      if (row.doing.empty()) row.doing = ErrorWords(error->second);
+      if (row.doing.empty()) row.doing = ErrorWords(error->second ? error->second : SignalToDump(life));
     }
     if (const auto call = refused.find(rank); call != refused.end() && row.role != "guilty") {
       row.role.clear();

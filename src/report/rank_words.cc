@@ -44,7 +44,8 @@ std::string ErrorWords(const Event* error) {
     return "lost a connection";
   if (error && error->kind == EventKind::store_wait_timeout) return "timed out";
   if (error && error->kind == EventKind::rendezvous_incomplete) return "setup timed out";
-  if (error && error->kind == EventKind::dump_signal) return "was asked to dump";
+  if (error && error->kind == EventKind::dump_signal)
+    return error->peer == error->rank ? "timed out" : "was asked to dump flight records";
   return "reports an error";
 }
 

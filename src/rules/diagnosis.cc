@@ -14,6 +14,8 @@
 
 #include "model/event_witness.h"
 #include "rules/benchmark_verdict.h"
+#include "rules/hang_capture.h"
+#include "rules/lone_issuer_finding.h"
 #include "rules/open_verdict.h"
 #include "rules/own_exit.h"
 #include "rules/peer_access.h"
@@ -101,6 +103,13 @@ bool AsksOfAConsequence(const Diagnosis& diagnosis, std::string_view rule, const
                      [&](const Finding& finding) { return finding.cause == rule && !finding.explained_by.empty(); });
 }
 
+// Why a job stalled before somebody ended it is what a verdict of a hang tells, or asks in its own words.
+void DropAnsweredQuestions(Diagnosis& diagnosis) {
+  const bool told = !diagnosis.cause.empty();
+  if (diagnosis.status != Status::hang || (!told && diagnosis.open.size() < 2)) return;
+  std::erase_if(diagnosis.open, [](const CannotTell& open) { return open.question == kWhyItStalled; });
+}
+
 // The runner-up that nothing explains and that is as sure as the verdict: which of the two came first stays open.
 void AskWhichCameFirst(Diagnosis& diagnosis) {
   if (diagnosis.findings.size() < 2) return;
@@ -170,6 +179,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
            (one.confidence != Confidence::possible || CitesNcclsReason(by_line, one));
   });
   if (auto failed = FindFailedBenchmark(incident); failed && !known) diagnosis.findings.push_back(std::move(*failed));
+  TellLoneIssuer(facts, diagnosis);
   if (auto alone = FindSeparateBenchmarks(incident)) diagnosis.findings.push_back(std::move(*alone));
   if (auto slow = FindSlowPeerAccess(incident)) diagnosis.findings.push_back(std::move(*slow));
   if (auto falls = FindFallingBenchmark(incident)) diagnosis.findings.push_back(std::move(*falls));
@@ -211,6 +221,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     diagnosis.headline = Capitalised(std::move(diagnosis.headline));
     if (!diagnosis.findings.empty() && diagnosis.findings[0].cause.empty())
       diagnosis.findings[0].headline = diagnosis.headline;
+    DropAnsweredQuestions(diagnosis);
     PutTriedStepsLast(incident, diagnosis.findings);
     return diagnosis;
   }
@@ -234,6 +245,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   diagnosis.headline = first.headline;
   QuoteBesideAnEnd(facts, diagnosis);
   AskWhichCameFirst(diagnosis);
+  DropAnsweredQuestions(diagnosis);
   PutTriedStepsLast(incident, diagnosis.findings);
   return diagnosis;
 }

@@ -26,6 +26,16 @@ TEST(Catalogue, EveryRuleIsWholeAndFoundByItsId) {
   EXPECT_EQ(FindRule(""), nullptr);
 }
 
+TEST(Catalogue, EveryRuleIsInOneGroupThatHasAName) {
+  size_t rules = 0;
+  for (uint8_t group = 0; group <= static_cast<uint8_t>(kLastRuleGroup); ++group) {
+    EXPECT_FALSE(Name(RuleGroup{group}).empty());
+    EXPECT_FALSE(RulesIn(RuleGroup{group}).empty());
+    rules += RulesIn(RuleGroup{group}).size();
+  }
+  EXPECT_EQ(rules, AllRules().size());
+}
+
 TEST(Catalogue, NoRuleFiresOnNothing) {
   const JudgedCase judged{Incident()};
   for (const Rule* rule : AllRules()) {

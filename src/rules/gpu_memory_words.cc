@@ -13,8 +13,9 @@ namespace tacet {
 namespace {
 
 std::string Gib(double gib) {
+  constexpr double kHuge = 1000;  // there hundredths say nothing
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f", gib);
+  std::snprintf(text, sizeof text, gib < kHuge ? "%.2f" : "%.0f", gib);
   const std::string_view digits = text;
   const size_t point = std::min(digits.find('.'), digits.size());
   return GroupDigits(std::string(digits.substr(0, point))) + std::string(digits.substr(point));
@@ -170,6 +171,10 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
     return steps;
   }
   if (auto own = StepsOfLibrary(facts.library); !own.empty()) return own;
+  if (use.IsFarBeyondTheGpu())
+    return {"This one tensor (" + Gib(use.tried) + " GiB) is far larger than any GPU: its size is probably a " +
+            "bug. Check the shape that is computed where the error is raised (an index or a product in place "
+            "of a length, a value that was not initialized)."};
   if (AreContexts(use))
     steps.push_back("Find out what " + HolderNames(use) + " do on this GPU (nvidia-smi, ps -fp " +
                     std::to_string(use.others.front().pid) +
@@ -189,12 +194,6 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   if (use.IsFragmented() && facts.maker != GpuMaker::intel)
     steps.push_back("Set " + setting + ": " + Amount(use.unallocated) + " is reserved and unused, more than the " +
                     Amount(use.tried) + " that was asked for, but not in one piece.");
-  if (use.IsFarBeyondTheGpu()) {
-    steps.push_back("This one tensor (" + Gib(use.tried) + " GiB) is far larger than any GPU: its size is probably a " +
-                    "bug. Check the shape that is computed where the error is raised (an index or a product in place "
-                    "of a length, a value that was not initialized).");
-    return steps;
-  }
   for (std::string& step : StepsByActivity(facts)) steps.push_back(std::move(step));
   const bool general = !facts.server && facts.during != Activity::saving && facts.during != Activity::loading;
   if (general && use.unallocated < 0 && facts.maker != GpuMaker::intel)

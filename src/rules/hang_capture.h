@@ -12,6 +12,9 @@ namespace tacet {
 inline constexpr std::string_view kRecorderSetting =
     "TORCH_FR_BUFFER_SIZE=2000, before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE=2000";
 
+// Asked where a job that stood still was ended from outside.
+inline constexpr std::string_view kWhyItStalled = "Why did the job stall before it was ended?";
+
 // What would show which rank makes the others wait, without what was read of all ranks already.
 std::string HangCapture(const Case& facts);
 // Flight records are PyTorch's own: Horovod, which reports by tensors, keeps none.

@@ -72,6 +72,42 @@ void AddPlaces(const Incident& incident, Finding& finding) {
 
 }  // namespace
 
+std::optional<Finding> InterruptedFinding(const Case& facts) {
+  const Event *odd = nullptr, *waits = nullptr;
+  std::set<Rank> met;
+  std::vector<Rank> waiters;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::exception || !IsInterrupt(event) || !event.rank.known()) continue;
+    if (!met.insert(event.rank).second) continue;
+    if (IsInterruptedMeeting(event)) {
+      waiters.push_back(event.rank);
+      if (!waits) waits = &event;
+    } else {
+      if (odd || event.As<Raised>().in_collective || RaisedPlaceWords(event).empty()) return std::nullopt;
+      odd = &event;
+    }
+  }
+  if (!odd || !waits || met.size() != facts.incident.AllRanks().size()) return std::nullopt;
+  std::sort(waiters.begin(), waiters.end());
+  const std::string who = RankWords({odd->rank}), place = PlaceWords(*odd);
+  Finding finding;
+  finding.cause = "rank-stuck-on-host";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.ranks = {odd->rank};
+  finding.affected_ranks = waiters;
+  finding.headline = who + " was in " + place + " when the job was interrupted (Ctrl-C), while " + RankWords(waiters) +
+                     " waited " + (waits->op == OpKind::barrier ? "in a barrier" : "in the setup of the job") +
+                     (waiters.size() == 1 ? ": it most likely waited for " : ": they most likely waited for ") + who;
+  finding.evidence.push_back(CiteEvent(*odd, "where Ctrl-C met " + who));
+  finding.evidence.push_back(CiteEvent(*waits, "where Ctrl-C met " + RankWords({waits->rank})));
+  finding.fix = {"Look at " + place + " on " + who +
+                     ": what does it wait for there (data, a download, a lock), or do the others not take this branch?",
+                 "Keep work that only one rank does short, or give the barrier a timeout that is long enough for it."};
+  return finding;
+}
+
 void AddWhereInterrupted(const Incident& incident, const Event& kill, Finding& finding) {
   if (!AddOddPlace(incident, kill, finding)) AddPlaces(incident, finding);
 }

@@ -208,6 +208,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
         "call, or a thread holding the GIL, is blocking it.");
   else if (told.kind == EventKind::hung_task)
     steps.push_back("Look at what the process waits for in the kernel: cat /proc/PID/stack, and dmesg -T before it.");
+  else if (HaveDiverged(census) && HasAllStacks(facts))
+    steps.push_back("Compare where the ranks are (the table below): which condition made them call different things?");
   else if (HaveDiverged(census))
     steps.push_back(std::string(gone ? "When it hangs again" : "While the job hangs") +
                     ", take the stack of every rank (py-spy dump --pid PID): it shows from where each of them called "

@@ -74,8 +74,10 @@ bool SawEnough(const Case& facts, bool progresses, std::vector<CannotTell>& open
   if (compared < world && !traced) enough = false;
   if (compared < world && !traced && of_nccl && !progresses) {
     open.push_back({"Did all ranks issue the same collectives with the same reductions?",
-                    "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL" +
-                        std::string(life.records > 0 ? " (flight records do not hold the reduction)" : "")});
+                    life.nccl_logs >= world
+                        ? "COLL in NCCL_DEBUG_SUBSYS: the NCCL logs that are here do not list all calls"
+                        : "NCCL logs of all ranks with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL" +
+                              std::string(life.records > 0 ? " (flight records do not hold the reduction)" : "")});
   }
   return enough;
 }
@@ -257,7 +259,9 @@ bool IsAllEmpty(const Incident& incident) {
 static bool ShowsProgressToItsEnd(const Case& facts, const Diagnosis& diagnosis) {
   constexpr uint32_t kLinesBehind = 12;  // of other output
   const Incident& incident = facts.incident;
-  if (facts.analyses.end.kind != JobEnding::open || IsTroubleTold(incident) || !HasNotesOnly(diagnosis)) return false;
+  const JobEnding end = facts.analyses.end.kind;
+  if ((end != JobEnding::open && end != JobEnding::finished) || IsTroubleTold(incident) || !HasNotesOnly(diagnosis))
+    return false;
   if (UnreadErrorBefore(incident, nullptr)) return false;
   if (facts.analyses.outcome.ended_in_order) return true;
   std::map<FileId, uint32_t> last, furthest;  // the last line that is known, and the last sign of progress

@@ -28,8 +28,8 @@ std::string_view HarmlessWords(HarmlessWarning what) {
       return "oneCCL uses OFI because no MPI launcher started it, which is a choice, not a fault.";
     case HarmlessWarning::gloo_group_of_one: return "Gloo's '0 peer ranks, expected 0' means a group of one process.";
     case HarmlessWarning::guessed_device:
-      return "PyTorch guesses the GPU of a barrier from the rank, which is right where rank and GPU have the same "
-             "number; pass device_id to init_process_group to silence the warning.";
+      return "PyTorch's warning about the GPU of a barrier is harmless where each rank has set its own GPU; pass "
+             "device_id to init_process_group to silence the warning.";
     case HarmlessWarning::no_unused_parameters:
       return "find_unused_parameters=True finds none and only costs time: leave it out.";
     case HarmlessWarning::deprecated_variable: return "A variable is deprecated but still works.";
@@ -145,18 +145,20 @@ std::string OutlineWords(const Case& facts) {
            MessageWords(later ? outline->last : outline->served.words, 120) + "'";
   }
   words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
+  if (!outline->at_exit && !outline->last.empty()) {
+    constexpr size_t kMostQuoted = 120;
+    const bool cut = outline->last.size() > kMostQuoted;
+    words += " The last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
+             "'. If the run failed later, add the lines that follow.";
+  }
+  if (const std::string loads = ListedLoadWords(facts.incident); !loads.empty())
+    words += " " + Capitalised(loads) + ".";
   for (const SeenWarning& one : outline->harmless) {
     if (const std::string_view about = HarmlessWords(one.what); !about.empty()) words.append(" ").append(about);
     if (one.what == HarmlessWarning::of_python)
       words += " Python warns, and the program continues: '" + MessageWords(one.object, 100) + "'.";
   }
-  if (const std::string loads = ListedLoadWords(facts.incident); !loads.empty())
-    words += " " + Capitalised(loads) + ".";
-  if (outline->at_exit || outline->last.empty()) return words;
-  constexpr size_t kMostQuoted = 120;
-  const bool cut = outline->last.size() > kMostQuoted;
-  return words + " The last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
-         "'. If the run failed later, add the lines that follow.";
+  return words;
 }
 
 bool ReachedItsEnd(const Case& facts) {
@@ -211,12 +213,36 @@ static std::string LittleThatIsShown(const Incident& incident) {
   return words;
 }
 
+std::string FinishedRanksWords(const Case& facts) {
+  constexpr size_t kMostQuoted = 80;
+  std::vector<Rank> finished;
+  const Event* first = nullptr;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::process_finished || !event.As<ProcessFinish>().said || !event.rank.known()) continue;
+    if (std::find(finished.begin(), finished.end(), event.rank) == finished.end()) finished.push_back(event.rank);
+    if (!first) first = &event;
+  }
+  if (!first) return "";
+  std::sort(finished.begin(), finished.end());
+  const auto& ranks = facts.analyses.life.ranks;
+  const auto printing = static_cast<size_t>(
+      std::count_if(ranks.begin(), ranks.end(), [](const auto& one) { return one.second.has_output; }));
+  const bool one = finished.size() == 1;
+  const std::string who = one || finished.size() < printing ? RankWords(finished)
+                          : finished.size() == 2            ? std::string("both ranks")
+                                                            : "all " + std::to_string(finished.size()) + " ranks";
+  return who + (one ? " says that it" : " say that they") + " finished ('" + MessageWords(first->text, kMostQuoted) +
+         "')";
+}
+
 // What shows that they came to their end: NCCL's lines, or the program's own.
 static std::string ClosedWords(const Case& facts) {
   const auto& ranks = facts.analyses.life.ranks;
   const bool nccl = std::all_of(ranks.begin(), ranks.end(),
                                 [](const auto& one) { return !one.second.finished || one.second.has_nccl_log; });
-  return nccl ? "every rank that is shown closed its communicators" : "every rank that is shown says that it is done";
+  if (nccl) return "every rank that is shown closed its communicators";
+  const std::string finished = FinishedRanksWords(facts);
+  return finished.empty() ? "every rank that is shown says that it is done" : finished;
 }
 
 std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told) {

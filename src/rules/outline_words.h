@@ -24,6 +24,9 @@ std::string FaultWords(const Incident& incident, bool begins = false);
 // knows. Empty where there is none, or where a line of it is marked as an error.
 std::string OutlineWords(const Case& facts);
 
+// "all 3 ranks say that they finished ('finished all 40 steps')", in the program's own words. Empty where no rank does.
+std::string FinishedRanksWords(const Case& facts);
+
 // What is said where nothing failed: what slows the job down, or a remark on it, though it answers nothing of how it
 // ended. `trouble_told`: the text around the log tells of trouble.
 std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, bool trouble_told);

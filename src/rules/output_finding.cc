@@ -8,6 +8,7 @@
 
 #include "rules/activity_words.h"
 #include "rules/awaited_finding.h"
+#include "rules/interrupted_places.h"
 #include "rules/late_finding.h"
 #include "rules/message_words.h"
 #include "rules/stack_finding.h"
@@ -17,8 +18,25 @@
 namespace tacet {
 namespace {
 
-CannotTell StackQuestion(const Case& facts, const std::vector<Rank>& ranks) {
+bool CitesStack(const Incident& incident, const Finding& finding) {
+  return std::any_of(incident.threads.begin(), incident.threads.end(), [&](const ThreadStack& thread) {
+    return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
+      return item.source.file == thread.source.file && item.source.offset == thread.source.offset;
+    });
+  });
+}
+
+// One stack shows where a rank was at a moment, and not that it stayed there.
+CannotTell StackQuestion(const Case& facts, const Finding& finding) {
+  const std::vector<Rank>& ranks = finding.ranks;
   const bool one = ranks.size() == 1;
+  const bool named = std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) { return facts.analyses.StackOf(rank); });
+  if (named || CitesStack(facts.incident, finding))
+    return {(one ? "Does " : "Do ") + RankWords(ranks) + " stay there?",
+            std::string(one ? "another stack of it" : "other stacks of them") +
+                (named ? "" : ", in a file that names the rank") +
+                ", taken a few seconds after the first (py-spy dump, or faulthandler.dump_traceback_later(..., "
+                "repeat=True) in the job)"};
   return {(one ? "What is " : "What are ") + RankWords(ranks) + " doing on the host?",
           NamePlaces(facts.incident, ranks,
                      std::string(one ? "its stack" : "their stacks") +
@@ -198,11 +216,12 @@ void CiteOutputFront(const Case& facts, Finding& finding) {
 
 std::optional<OutputFinding> FindingByOutput(const Case& facts) {
   if (!facts.analyses.sources.empty()) return std::nullopt;
-  for (const auto find :
-       {LaggingFinding, LateFinding, MissingFileFinding, AwaitedFinding, TimerFinding, FindingByStacks})
+  for (const auto find : {LaggingFinding, LateFinding, MissingFileFinding, AwaitedFinding, InterruptedFinding,
+                          TimerFinding, FindingByStacks})
     if (auto finding = find(facts)) {
+      if (find == MissingFileFinding) return OutputFinding{std::move(*finding), std::nullopt};
       CannotTell open = finding->ranks.empty() ? CannotTell{"Which rank waits for it?", RankOutputs(Library::not_told)}
-                                               : StackQuestion(facts, finding->ranks);
+                                               : StackQuestion(facts, *finding);
       return OutputFinding{std::move(*finding), std::move(open)};
     }
   return std::nullopt;

@@ -10,7 +10,7 @@ namespace tacet {
 
 struct OutputFinding {
   Finding finding;
-  CannotTell open;
+  std::optional<CannotTell> open;  // none where the finding says what the ranks do
 };
 
 // One rank, or a few, that the others wait for, where neither calls nor stacks are recorded and only the lines that the

@@ -33,7 +33,10 @@ void CiteWay(const OwnWay& way, const std::string& who, Finding& finding) {
   const bool cited = std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
     return item.source.file == way.own->source.file && item.source.line == way.own->source.line;
   });
-  if (!cited) finding.evidence.push_back({way.own->source, way.own->text, "the last line of " + who});
+  const bool barrier = way.kind == OwnWay::Kind::in_barrier;  // in a warning that begins with a long path
+  if (!cited)
+    finding.evidence.push_back({way.own->source, way.own->text,
+                                "the last line of " + who + (barrier ? ", printed by its call of barrier()" : "")});
   if (way.next) finding.evidence.push_back({way.next->source, way.next->text, "what followed such a line before"});
   if (way.other) finding.evidence.push_back({way.other->source, way.other->text, "the last line of the others"});
   if (way.elsewhere()) {

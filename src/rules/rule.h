@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -35,6 +36,12 @@ struct Rule {
   std::vector<std::string_view> prevent;
   RuleAnswer (*judge)(const Case& facts);
 };
+
+// What a reader of the list of causes looks for.
+enum class RuleGroup : uint8_t { processes, devices, calls, numbers, start, network, steps, paths, settings };
+constexpr RuleGroup kLastRuleGroup = RuleGroup::settings;
+std::string_view Name(RuleGroup group);
+std::vector<const Rule*> RulesIn(RuleGroup group);
 
 // Every rule, in the order of the design's table.
 std::span<const Rule* const> AllRules();

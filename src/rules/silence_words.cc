@@ -38,6 +38,10 @@ std::string SilenceWords(const Case& facts, const Silence& silence, bool one_of_
   if (silence.exited) return of.empty() ? "it exited by itself" : "the process" + of + " exited by itself";
   if (!silence.sight)
     return (of.empty() ? "its heartbeat" : "the heartbeat" + of) + " stopped while its peers continued";
+  if (!silence.pulse)
+    return "a list of processes shows " +
+           (of.empty() ? "process " + std::to_string(silence.sight->pid) : "the process" + of) + " as " +
+           StateWords(silence.state);
   return WitnessWords(facts.incident, *silence.sight) + " saw the process" + of + " " + StateWords(silence.state);
 }
 
@@ -46,6 +50,10 @@ void CiteSilences(const Case& facts, StandstillKind kind, std::vector<EvidenceIt
     if (still.kind != kind || !still.silence) continue;
     const Silence& silence = *still.silence;
     const std::string who = RankWords({still.rank});
+    if (!silence.pulse) {
+      evidence.push_back({silence.sight->source, "", "the process of " + who + " in a list of processes"});
+      continue;
+    }
     if (const Sight* sight = silence.sight) {
       const int64_t long_after =
           silence.pulse->last_beat_wall_ns == kNoTime ? 0 : sight->since_wall_ns - silence.pulse->last_beat_wall_ns;

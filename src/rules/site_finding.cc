@@ -46,7 +46,7 @@ bool IsCleared(const Incident& incident, const Event& event, const SiteMessage& 
 
 // What is out of service stays so while the job makes progress; what ends or holds up a job is over then.
 bool IsSurvived(const Incident& incident, const Event& event, const SiteMessage& message) {
-  return message.role != SiteRole::degraded &&
+  return message.role != SiteRole::degraded && message.role != SiteRole::corrupt &&
          std::any_of(incident.events.begin(), incident.events.end(),
                      [&](const Event& later) { return later.kind == EventKind::progress && IsBehind(later, event); });
 }
@@ -78,6 +78,7 @@ Status StatusOf(SiteRole role) {
     case SiteRole::stalled:
     case SiteRole::pending: return Status::hang;
     case SiteRole::degraded: return Status::degraded;
+    case SiteRole::corrupt: return Status::corrupt;
     case SiteRole::tool:
     case SiteRole::harmless: break;
   }
@@ -106,7 +107,7 @@ Finding FindingOf(const Case& facts, const SiteReport& report) {
   for (const std::string_view step : message.steps)
     if (!step.empty()) finding.fix.emplace_back(step);
   // The job came to its end all the same.
-  if (facts.analyses.outcome.ended_in_order || facts.analyses.end.said) {
+  if (message.role != SiteRole::corrupt && (facts.analyses.outcome.ended_in_order || facts.analyses.end.said)) {
     finding.severity = Severity::note;
     finding.status = Status::healthy;
   }

@@ -33,6 +33,7 @@ void SpeakOfAMoment(const Case& facts, Finding& finding, const std::string& who,
   finding.fix = {NamePlaces(facts.incident, finding.ranks,
                             "If the job hangs: look at " + who + " first (py-spy dump --pid PID, ps, dmesg)."),
                  "Take the stacks twice, a few seconds apart, and run the diagnosis on both."};
+  diagnosis.open.back().question = (finding.ranks.size() == 1 ? "Does " : "Do ") + who + " make progress?";
   const bool by_ras = !facts.incident.launch_counts.empty() && facts.incident.streams.empty();
   if (by_ras) {
     finding.headline = "At the time of the RAS report, " + who + (finding.ranks.size() == 1 ? " was" : " were") +
@@ -307,10 +308,14 @@ bool AddSuspects(const Case& facts, Diagnosis& diagnosis) {
   if (finding.ranks.size() == 1 && !silence) TellStuckWatchdog(facts, who, finding);
   const bool has_stack = finding.ranks.size() == 1 && !silence && TellOddStack(facts, who, finding);
   const bool recorded = MayHaveFlightRecords(facts.incident);
+  const bool stacks_known = std::all_of(finding.ranks.begin(), finding.ranks.end(),
+                                        [&](Rank rank) { return facts.analyses.StackOf(rank) != nullptr; });
   diagnosis.open.push_back(
       {(finding.ranks.size() > 1 ? "Why do " : "Why does ") + who + " make no progress?",
-       (has_stack ? std::string("stacks that name their ranks (a separate file for each rank), the ") +
-                        (recorded ? "flight record of " : "output of ")
+       (stacks_known ? "stacks taken a second time, a few seconds later (py-spy dump), " +
+                           std::string(recorded ? "the flight record and the output of " : "the output of ")
+        : has_stack ? std::string("stacks that name their ranks (a separate file for each rank), the ") +
+                          (recorded ? "flight record of " : "output of ")
         : alive && suspect->has_output
             ? std::string("the stack (py-spy dump)") + (recorded ? " and the flight record of " : " of ")
         : recorded ? "the stack (py-spy dump), the flight record and the output of "

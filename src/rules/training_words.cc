@@ -32,6 +32,7 @@ std::pair<double, double> RangeOfTimes(const std::vector<StepTime>& times) {
 
 // " The output ends with 'training finished'."
 std::string EndWords(const Case& facts) {
+  if (const std::string words = FinishedRanksWords(facts); !words.empty()) return " " + Capitalised(words) + ".";
   if (const Event* last = facts.analyses.end.said.last)
     return " The output ends with '" + last->text.substr(0, 120) + "'.";
   for (const LogOutline& outline : facts.incident.outlines)

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text_scan.h"
 #include "model/event_words.h"
 #include "model/subject.h"
 
@@ -125,12 +126,22 @@ std::string CallerWords(const Incident& incident, const Call& call, const Call& 
   return same == 0 || same == own.size() ? "" : own[same];
 }
 
+// "rank 0", "ranks 1-3".
+static bool NamesARank(std::string_view text) {
+  for (const std::string_view word : {"rank ", "ranks "})
+    for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+      if (at + word.size() < text.size() && IsDigit(text[at + word.size()])) return true;
+  return false;
+}
+
 std::string NamePlaces(const Incident& incident, const std::vector<Rank>& ranks, std::string advice) {
   if (ranks.empty()) return advice;
   const auto replace = [&](std::string_view what, const std::string& by) {
     for (size_t at = advice.find(what); at != std::string::npos; at = advice.find(what, at + by.size()))
       advice.replace(at, what.size(), by);
   };
+  // A step stands by itself, in a chat for instance. One that names another rank may mean whoever reports it.
+  if (ranks.size() == 1 && !NamesARank(advice)) replace("this rank", RankWords(ranks));
   std::set<std::string> hosts;
   for (const Rank rank : ranks) {
     const auto known = incident.process_of.find(rank);

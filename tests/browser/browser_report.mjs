@@ -46,7 +46,7 @@ await check("the rank table sorts and filters", "hang", {}, async (page) => {
 await check("the grid obeys the keyboard", "hang", {}, async (page) => {
   await page.evaluate('document.querySelector(".grid canvas").focus()');
   for (const key of ["Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"]) await page.press(key);
-  assert.match(await page.evaluate(text(".readout")), /^Rank 5 on node-b: guilty, .*load_next_batch/);
+  assert.match(await page.evaluate(text(".readout")), /^Rank 5 on node-b: at fault, .*load_next_batch/);
   await page.press("Enter");
   assert.equal(await page.evaluate(howMany("#ranks tbody tr")), 1);
 });
@@ -95,7 +95,7 @@ await check("an empty report is no error", "empty", {}, async (page) => {
 await check("sixteen thousand ranks stay quick", "ranks16384", {}, async (page) => {
   assert.ok(await page.evaluate(howMany(".graph .node")) <= 64);
   assert.ok(await page.evaluate(howMany("*")) < 6000, "only a page of rows is built");
-  assert.match(await page.evaluate('document.querySelector(".grid canvas").getAttribute("aria-label")'), /^Grid of 16,384 ranks: 1 guilty/);
+  assert.match(await page.evaluate('document.querySelector(".grid canvas").getAttribute("aria-label")'), /^Grid of 16,384 ranks: 1 at fault/);
   const started = Date.now();
   await page.evaluate(`(() => { const box = document.querySelector("#ranks input"); box.value = "node-682"; box.dispatchEvent(new Event("input")); })()`);
   assert.equal(await page.evaluate(howMany("#ranks tbody tr")), 8);

@@ -122,11 +122,25 @@ class Usage(unittest.TestCase):
             self.assertRegex(ran.text, r"^tacet \d+\.\d+\.\d+ \(commit ([0-9a-f]{12}(-modified)?|unknown), (GCC|clang) [\d.]+, \w+\)\n$")
 
 
+def causes_of(listed):
+    """The ids of tacet explain --list: headings of groups are not indented."""
+    return [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
+
+
 class Explain(unittest.TestCase):
+    def test_list_is_grouped_and_a_line_each_fits_in_100_columns(self):
+        lines = tacet("explain", "--list").text.splitlines()
+        rows = [line for line in lines if line.startswith("  ")]
+        headings = [line for line in lines if line and not line.startswith("  ")]
+        self.assertLess(4, len(headings))
+        self.assertLess(len(headings), 12)
+        self.assertEqual(len({re.match(r"  \S+ +", row).end() for row in rows}), 1, "titles begin in one column")
+        self.assertLessEqual(max(map(len, lines)), 100)
+
     def test_list_and_every_cause_in_it(self):
         listed = tacet("explain", "--list")
         self.assertEqual(listed.code, 0)
-        causes = [line.split()[0] for line in listed.text.splitlines()]
+        causes = causes_of(listed.text)
         self.assertEqual(len(causes), len(set(causes)))
         self.assertGreaterEqual(set(causes), {"rank-stuck-on-host", "collective-mismatch-size", "straggler-host"})
         told = tacet("explain", *causes)
@@ -165,8 +179,8 @@ class Explain(unittest.TestCase):
     def test_markdown_holds_every_cause(self):
         markdown = tacet("explain", "--markdown")
         self.assertEqual(markdown.code, 0)
-        for line in tacet("explain", "--list").text.splitlines():
-            self.assertIn(f"## {line.split()[0]}\n", markdown.text)
+        for cause in causes_of(tacet("explain", "--list").text):
+            self.assertIn(f"## {cause}\n", markdown.text)
 
     def test_formats(self):
         ran = tacet("formats")

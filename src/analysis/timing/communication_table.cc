@@ -42,6 +42,8 @@ std::vector<CommunicationRow> SummariseCommunication(const std::vector<Collectiv
     row.compared += round.members.size() > 1;
     row.whole += round.whole() || (IsPointToPoint(round.kind) && round.members.size() == 2);
     row.transfer_ns += timing.transfer_ns;
+    if (round.members.size() > 1)
+      row.member_transfer_ns += timing.transfer_ns * static_cast<int64_t>(round.members.size());
     if (round.bytes <= 0 || timing.transfer_ns == 0) continue;
     row.bytes += round.bytes;
     const double rate = static_cast<double>(round.bytes) / static_cast<double>(timing.transfer_ns);

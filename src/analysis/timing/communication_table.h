@@ -20,6 +20,9 @@ struct CommunicationRow {
   size_t compared = 0;       // calls of which two members or more were recorded: of no other the waiting is known
   size_t whole = 0;          // calls of which all members were recorded: in any other waiting may count as transfer
   int64_t transfer_ns = 0;   // last start to last end, summed over calls
+  // The same of every recorded member, of the calls of which the waiting is known: what members that left no record
+  // waited is not in `wait_ns`, either.
+  int64_t member_transfer_ns = 0;
   // Bytes over transfer time, GB/s = 1e9; bus bandwidth by nccl-tests' factors. 0 where sizes are not known.
   double algorithm_gbs = 0, bus_gbs = 0;
   double best_bus_gbs = 0;  // of the best call

@@ -41,9 +41,22 @@ TEST(CommunicationTable, KeepsWaitingAndTransferApart) {
   EXPECT_EQ(reduce.bytes, 2000);
   EXPECT_EQ(reduce.transfer_ns, 1500);
   EXPECT_EQ(reduce.wait_ns, 2 * (30 + 20 + 10));
+  EXPECT_EQ(reduce.member_transfer_ns, 4 * 1500);
   EXPECT_DOUBLE_EQ(reduce.algorithm_gbs, 2000.0 / 1500);
   EXPECT_DOUBLE_EQ(reduce.bus_gbs, 1.5 * 2000.0 / 1500);
   EXPECT_DOUBLE_EQ(reduce.best_bus_gbs, 1.5 * 2);
+}
+
+TEST(CommunicationTable, MembersWithoutARecordNeitherWaitNorTransfer) {
+  std::vector<CollectiveRound> rounds = {Round(OpKind::all_reduce, 1000, 100, 1100, 4)};
+  const int64_t wait = SummariseCommunication(rounds)[0].wait_ns;
+  rounds[0].members.erase(rounds[0].members.begin() + 1);
+  const CommunicationRow some = SummariseCommunication(rounds)[0];
+  EXPECT_EQ(some.group_size, 4);
+  EXPECT_LT(some.wait_ns, wait);
+  EXPECT_EQ(some.member_transfer_ns, 3 * some.transfer_ns);
+  rounds[0].members.resize(1);
+  EXPECT_EQ(SummariseCommunication(rounds)[0].member_transfer_ns, 0) << "of one alone the waiting is not known";
 }
 
 TEST(CommunicationTable, FitsLatencyAndBandwidthWhereSizesDiffer) {

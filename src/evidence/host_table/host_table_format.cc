@@ -13,13 +13,23 @@ namespace {
 Recognition RecogniseHostTable(std::string_view prefix, std::string_view) {
   if (!ContainsAny(prefix, {"% /", "MiB /", " MB |", "NODELIST", "rolog fail", "NVIDIA-SMI", "temperature.gpu",
                             "clocks.", "utilization.gpu", "power.draw", "| Diagnostic ", "-----  ", "Fabric",
-                            "DCGM_FI_", " Slowdown ", "SW Power Cap"}))
+                            "DCGM_FI_", " Slowdown ", "SW Power Cap", "PID "}))
     return Recognition::no;
   if (prefix.find('\0') != std::string_view::npos) return Recognition::no;
   LineReader lines(prefix);
   for (std::string_view line; lines.Next(&line);)
     if (IsHostLine(line)) return Recognition::maybe;
   return Recognition::no;
+}
+
+TaskState StateOf(char letter) {
+  switch (letter) {
+    case 'T': return TaskState::stopped;
+    case 'D': return TaskState::uninterruptible;
+    case 'Z': return TaskState::zombie;
+    case 'R': return TaskState::running;
+    default: return TaskState::unknown;
+  }
 }
 
 template <class Detail>
@@ -48,6 +58,14 @@ void ReadHostTable(const FileView& file, Fragment& out) {
     xid.pci = std::move(row.pci);
     AddRow(EventKind::xid, row, std::move(xid), out);
   }
+  for (const ProcessRow& row : table.processes) {
+    Sight& sight = out.sights.emplace_back();
+    sight.speaker = kNobody;
+    sight.rank = {row.rank};
+    sight.pid = row.pid;
+    sight.state = StateOf(row.state);
+    sight.source = {FileId{}, row.line, row.offset};
+  }
   for (FabricRow& row : table.fabrics)
     AddRow(EventKind::fabric_down, row, CudaRefusal{std::move(row.status), FabricFault::bad_status}, out);
   for (CheckRow& row : table.checks) AddRow(EventKind::gpu_check, row, std::move(row.check), out);
@@ -62,7 +80,7 @@ const Format kHostTableFormat = {
     .name = "host_table",
     .description =
         "what a host or cluster lists: nvidia-smi (also Fabric of -q), gpustat and dcgmi diag tables, metrics of "
-        "dcgm-exporter, df, sinfo, failed prologs of Slurm",
+        "dcgm-exporter, df, sinfo, failed prologs of Slurm, states of processes (ps, top)",
     .recognise = RecogniseHostTable,
     .read = ReadHostTable,
     .shares_lines = true,

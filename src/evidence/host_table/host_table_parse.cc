@@ -10,6 +10,7 @@
 #include "base/text_scan.h"
 #include "evidence/host_table/host_table_dcgm.h"
 #include "evidence/host_table/host_table_metrics.h"
+#include "evidence/host_table/host_table_processes.h"
 #include "evidence/host_table/host_table_smi_csv.h"
 
 namespace tacet {
@@ -311,7 +312,7 @@ class HostReader {
       return true;
     }
     if (TakeMetric(text) || TakeFabric(text) || TakeReasonOfClock(text) || TakeCheck(text) || TakeGpu(text) ||
-        TakeDisk(text))
+        TakeDisk(text) || TakeProcess(text))
       return true;
     if (ListedNodes state; TakePartition(text, state) || TakeNodeRow(text, state) || TakeProlog(text, state) ||
                            (reasons_ && TakeReason(text, state)))
@@ -430,6 +431,21 @@ class HostReader {
     return true;
   }
 
+  bool TakeProcess(std::string_view text) {
+    if (list_.TakeHead(text)) return true;
+    ProcessRow row;
+    if (!list_.TakeRow(text, row)) return false;
+    static_cast<RowPlace&>(row) = place_;
+    // Of several lists the last one counts.
+    const auto same = std::find_if(out_.processes.begin(), out_.processes.end(),
+                                   [&](const ProcessRow& one) { return one.pid == row.pid; });
+    if (same != out_.processes.end())
+      *same = std::move(row);
+    else if (out_.processes.size() < kMostRows)
+      out_.processes.push_back(std::move(row));
+    return true;
+  }
+
   bool TakeDisk(std::string_view text) {
     SpaceUse use;
     bool of_interest = false;
@@ -465,6 +481,7 @@ class HostReader {
   std::string host_;
   SmiCsv csv_;
   DcgmTable dcgm_;
+  ProcessTable list_;
   std::string pci_;   // of the GPU in the row before
   int32_t gpu_ = -1;  // whose load the next row of the table shows
   bool inodes_ = false, reasons_ = false;
@@ -482,7 +499,7 @@ bool IsHostLine(std::string_view line) {
   ListedNodes state;
   bool of_interest = false;
   if (text.starts_with("| NVIDIA-SMI ") || TakeSpace(text, use, of_interest) || TakeGpustat(text, load)) return true;
-  if (SmiCsv::IsHead(text) || DcgmTable::IsHead(text)) return true;
+  if (SmiCsv::IsHead(text) || DcgmTable::IsHead(text) || ProcessTable::IsHead(text)) return true;
   if (ParseDcgmSample(text)) return true;
   if (!ReasonOfClock(text).empty()) return true;
   if (text.starts_with("CliqueId ") && Contains(text, " : ")) return true;  // of nvidia-smi -q

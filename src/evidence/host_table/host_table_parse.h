@@ -47,7 +47,15 @@ struct XidRow : RowPlace {
   std::string pci;
 };
 
+// A process in the list of ps or top.
+struct ProcessRow : RowPlace {
+  int64_t pid = -1;
+  char state = '\0';  // 'T', 'D', 'Z', or 'R' where it runs or waits
+  int32_t rank = -1;  // where its command names one
+};
+
 struct HostTable {
+  std::vector<ProcessRow> processes;
   std::vector<XidRow> xids;
   std::vector<FabricRow> fabrics;
   std::vector<GpuRow> gpus;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "evidence/host_table/host_table_processes.h"
+
 namespace tacet {
 namespace {
 
@@ -108,6 +110,36 @@ TEST(HostTable, OtherLinesAreNone) {
                            "gpu up 10:00 x idle g1", "| 0 | NVIDIA | 3 |"}) {
     EXPECT_FALSE(IsHostLine(line)) << line;
   }
+}
+
+TEST(HostTable, ReadsTheStatesOfProcessesByTheNamesOfTheColumns) {
+  const HostTable ps = ParseHostTable(
+      "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND\n"
+      "mia        61022  101  4.2 912112 281120 ?       Rl   09:12  61:20 python3 main.py --rank=0\n"
+      "mia        61023 97.0  4.1 911910 279014 ?       Tl   09:12  58:02 python3 main.py --rank=1\n"
+      "mia        61040  0.0  0.0  14208  3112 pts/2    R+   10:20   0:00 ps aux\n\n"
+      "step 12 loss 3.1 T 4 5 6\n");
+  ASSERT_EQ(ps.processes.size(), 3u);
+  EXPECT_EQ(ps.processes[0].state, 'R');
+  EXPECT_EQ(ps.processes[1].pid, 61023);
+  EXPECT_EQ(ps.processes[1].state, 'T');
+  EXPECT_EQ(ps.processes[1].rank, 1);
+  EXPECT_EQ(ps.processes[2].rank, -1);
+  const HostTable twice =
+      ParseHostTable("    PID S CMD\n  77 D python3 t.py # rank 2\n    PID S CMD\n  77 Z [python3] <defunct>\n");
+  ASSERT_EQ(twice.processes.size(), 1u) << "the last list counts";
+  EXPECT_EQ(twice.processes[0].state, 'Z');
+  EXPECT_TRUE(ParseHostTable("  PID TTY          TIME CMD\n  77 ?     00:00:01 python3\n").processes.empty())
+      << "without states";
+  EXPECT_FALSE(IsHostLine("|  GPU   GI   CI        PID   Type   Process name   |"));
+}
+
+TEST(HostTable, TheRankOfACommandIsTheOneThatItNames) {
+  EXPECT_EQ(RankOfCommand("python3 t.py --rank=12 --local_rank=4"), 12);
+  EXPECT_EQ(RankOfCommand("python3 t.py --local-rank 3"), 3);
+  EXPECT_EQ(RankOfCommand("python3 t.py --node_rank=1 --local_rank=3"), -1);
+  EXPECT_EQ(RankOfCommand("python3 t.py --world_rank_file r.txt"), -1);
+  EXPECT_EQ(RankOfCommand("python3 envs.py # rank 2"), 2);
 }
 
 TEST(HostTable, ReadsTheCsvOfNvidiaSmiByTheNamesOfItsColumns) {

@@ -479,6 +479,21 @@ TEST(KernelLogStorage, TellsWhichServerIsGoneAndWhichIsBack) {
   EXPECT_EQ(out.events[3].As<StorageLoss>().system, "Ceph");
 }
 
+TEST(KernelLogStorage, AnOperationOfLustreThatFailsTellsItsServer) {
+  const auto read = [](const std::string& code) {
+    return Read(
+               "Jan 20 09:14:02 wk3 kernel: LustreError: 11-0: work-OST0012-osc-ff11: operation ost_read to node "
+               "10.1.1.1@o2ib failed: rc = " +
+               code + "\n")
+        .events;
+  };
+  ASSERT_EQ(read("-107").size(), 1u);
+  EXPECT_EQ(read("-107")[0].kind, EventKind::storage_lost);
+  EXPECT_EQ(read("-107")[0].As<StorageLoss>().target, "work-OST0012");
+  EXPECT_EQ(read("-107")[0].As<StorageLoss>().server, "10.1.1.1@o2ib");
+  EXPECT_TRUE(read("-13").empty()) << "the server answers, and refuses";
+}
+
 TEST(KernelLogAmd, TheLineBelowAFaultTellsWhoseItWas) {
   const Fragment out = Read(
       "[Thu Jul  2 19:44:01 2026] amdgpu 0000:c9:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24)\n"

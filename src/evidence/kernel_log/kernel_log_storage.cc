@@ -18,9 +18,25 @@ std::string_view UpTo(std::string_view text, std::string_view ends) {
 // Lustre: work-OST0003-osc-ff11: Connection to work-OST0003 (at 10.1.0.3@o2ib) was lost; in progress operations ...
 // Lustre: work-OST0003-osc-ff11: Connection restored to work-OST0003 (at 10.1.0.3@o2ib)
 // LustreError: 167-0: work-MDT0000-mdc-ff11: This client was evicted by work-MDT0000; in progress operations ...
+// LustreError: 11-0: work-OST0012-osc-ff11: operation ost_read to node 10.1.1.1@o2ib failed: rc = -107
 KernelMessage ParseLustre(std::string_view message, KernelRecord* out) {
   if (!message.starts_with("Lustre")) return KernelMessage::nothing;
   out->cgroup = "Lustre";
+  if (auto failed = After(message, ": operation "); failed && Contains(*failed, " to node ")) {
+    // ENOTCONN, ETIMEDOUT, EIO, ENODEV, EHOSTUNREACH: the server cannot be reached.
+    const auto code = IntAfter(*failed, "failed: rc = ");
+    if (!code ||
+        std::string_view(" -107 -110 -5 -19 -113 ").find(' ' + std::to_string(*code) + ' ') == std::string_view::npos)
+      return KernelMessage::context;
+    const size_t client = std::min(message.find("-osc-"), message.find("-mdc-"));
+    const size_t begin = client == std::string_view::npos ? client : message.rfind(' ', client);
+    out->kind = Kind::storage_lost;
+    out->value = 0;
+    if (begin != std::string_view::npos)
+      out->subject = message.substr(begin + 1, std::min(client - begin - 1, size_t{128}));
+    if (const auto node = After(*failed, " to node ")) out->process = UpTo(*node, " ");
+    return out->subject.empty() ? KernelMessage::context : KernelMessage::record;
+  }
   const auto lost = After(message, ": Connection to "), back = After(message, ": Connection restored to "),
              evicted = After(message, ": This client was evicted by ");
   if (!back && !evicted && (!lost || !Contains(*lost, " was lost"))) return KernelMessage::context;

@@ -83,13 +83,14 @@ struct KnownWords {
   std::string_view words;
   HarmlessWarning what;
 };
-constexpr std::array<KnownWords, 29> kHarmless{{
+constexpr std::array<KnownWords, 30> kHarmless{{
     {"destroy_process_group() was not called before program exit", HarmlessWarning::process_group_left},
     {"process group has NOT been destroyed before ", HarmlessWarning::process_group_left},
     {"Setting OMP_NUM_THREADS environment variable for each process", HarmlessWarning::omp_threads},
     {"did not find MPI-launcher specific variables, switch to ATL/OFI", HarmlessWarning::ccl_transport},
     {"is connected to 0 peer ranks. Expected", HarmlessWarning::gloo_group_of_one},
     {"to perform barrier as devices used by this process are currently unknown", HarmlessWarning::guessed_device},
+    {"barrier(): using the device under current context", HarmlessWarning::guessed_device},
     {"did not find any unused parameters in the forward pass", HarmlessWarning::no_unused_parameters},
     {"Environment variable NCCL_", HarmlessWarning::deprecated_variable},
     {"(system error: 10049", HarmlessWarning::windows_host_name},

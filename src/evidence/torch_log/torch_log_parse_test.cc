@@ -163,6 +163,8 @@ TEST(TorchLogProgress, FindsTheStepOfManyTrainers) {
   EXPECT_EQ(FindProgress(" 45%|####      | 450/1000 [00:12<00:15, 36.1it/s]"), 450);
   EXPECT_EQ(FindProgress("{'loss': 2.51, 'epoch': 0.03}"), 0);
   EXPECT_EQ(FindProgress("train loss: 0.31"), -1);
+  EXPECT_EQ(FindProgress("rank 2: batch 7 mse 0.02122"), 7);
+  EXPECT_EQ(FindProgress("batch 12: took 0.31 s"), 12);
 }
 
 TEST(TorchLogProgress, AnErrorIsNoProgress) {
@@ -177,6 +179,7 @@ TEST(TorchLogProgress, TakesSettingsForNoProgress) {
   EXPECT_FALSE(FindProgress("warmup_iter=10"));
   EXPECT_FALSE(FindProgress("num_epochs 3"));
   EXPECT_FALSE(FindProgress("batch 32"));
+  EXPECT_FALSE(FindProgress("batch 32 lr 0.1"));
   EXPECT_FALSE(FindProgress("step_time_ms 31"));
   EXPECT_FALSE(FindProgress("Loading dataset from /data"));
   EXPECT_FALSE(FindProgress("listening on port 3"));

@@ -98,6 +98,18 @@ std::optional<int64_t> PlaceInEpoch(std::string_view text) {
   return text.starts_with('/') ? std::optional<int64_t>(place) : std::nullopt;
 }
 
+// "batch 7 mse 0.021", "batch 12: loss 0.4, 31 ms", "batch 3 took 0.2 s": what came of it stands behind its number.
+// "batch 32 lr 0.1" are settings.
+bool TellsWhatCameOfIt(std::string_view behind) {
+  const size_t digit = behind.find_first_of("0123456789");
+  if (digit == std::string_view::npos || digit > 3) return false;
+  behind = behind.substr(std::min(behind.find_first_not_of("0123456789", digit), behind.size()));
+  behind = behind.substr(std::min(behind.find_first_not_of(" ,:|-"), behind.size()));
+  for (const std::string_view word : {"loss", "mse", "mae", "acc", "accuracy", "error", "ppl", "took", "time", "done"})
+    if (StartsWithWord(behind, word)) return true;
+  return false;
+}
+
 struct ProgressWords {
   std::optional<int64_t> step, epoch;
   bool loss = false;
@@ -131,7 +143,8 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
     case 'b':
       // "batch 32" is a size, "batch 10/500", "Batch [2400]" and "epoch 0 batch 100" are places.
       if (!found.step && StartsWithWord(rest, "batch") &&
-          (found.epoch || Contains(rest.substr(0, 24), "/") || rest.substr(5).starts_with(" [")))
+          (found.epoch || Contains(rest.substr(0, 24), "/") || rest.substr(5).starts_with(" [") ||
+           TellsWhatCameOfIt(rest.substr(5))))
         found.step = number_behind("batch");
       break;
     case 'l':
@@ -241,6 +254,7 @@ FinishSign FindFinishSign(std::string_view text) {
     std::string_view word = rest.substr(0, n);
     rest.remove_prefix(n == 0 ? 1 : n);
     while (word.ends_with('.')) word.remove_suffix(1);
+    while (word.size() > 1 && IsDigit(word.back()) && !IsDigit(word.front())) word.remove_suffix(1);  // "rank0"
     if (word.empty() || word.find_first_not_of("0123456789.") == std::string_view::npos) continue;
     if (IsAnyOf(word, {"finished", "completed", "complete", "done", "exiting", "success"})) {
       says_end = true;
@@ -248,7 +262,8 @@ FinishSign FindFinishSign(std::string_view text) {
                         {"rank",    "worker", "process", "training", "train", "trainer", "run",          "job",
                          "program", "script", "main",    "all",      "is",    "has",     "successfully", "normally",
                          "info",    "in",     "after",   "s",        "sec",   "seconds", "min",          "minutes",
-                         "hours",   "steps",  "local",   "node",     "host"})) {
+                         "hours",   "steps",  "local",   "node",     "host",  "epochs",  "iterations",   "batches",
+                         "updates", "rounds", "of",      "status",   "ok",    "cleanly"})) {
       return FinishSign::none;
     }
   }

@@ -135,7 +135,11 @@ std::string_view FindBareError(std::string_view text) {
   if (Contains(text, "Call to CUDA function failed")) return {};  // what NCCL's result means, cut at its front
   const std::string_view type = TypeOf(text);
   if (type.starts_with("nccl")) return {};  // "ncclRemoteError: ...", a part of PyTorch's message
-  if (type.size() == text.size() || !text.substr(type.size()).starts_with(": ")) return {};
+  // "torch.distributed.elastic.rendezvous.api.RendezvousClosedError": it may have no words.
+  if (type.size() == text.size())
+    return std::count(type.begin(), type.end(), '.') >= 2 && IsErrorName(type) ? text : std::string_view();
+  if (!text.substr(type.size()).starts_with(": ")) return {};
+  if (type == "LustreError") return {};  // the kernel's, whose own head was not pasted
   // "Exception: Current loss scale already at minimum - cannot decrease scale anymore.": a sentence of the program's
   // own
   const std::string_view words = text.substr(type.size() + 2);

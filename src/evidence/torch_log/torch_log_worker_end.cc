@@ -194,7 +194,8 @@ LineUse ReadMissingProgram(const LogLine& line, RecordList& out) {
 LineUse ReadToolsWord(const LogLine& line, RecordList& out) {
   if (const auto code = IntAfter(line.text, "Process finished with exit code "))
     return ReadFinishOfIde(line, *code, out);
-  if (ContainsAny(line.text, {": command not found", "torchrun: not found", "orted: ", "prted: "})) {
+  if (ContainsAny(line.text, {": command not found", "torchrun: not found", "deepspeed: not found",
+                              "accelerate: not found", "mpirun: not found", "srun: not found", "orted: ", "prted: "})) {
     const LineUse daemon = ReadMissingDaemon(line, out);
     return daemon == LineUse::not_understood ? ReadMissingProgram(line, out) : daemon;
   }

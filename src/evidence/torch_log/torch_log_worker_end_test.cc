@@ -110,7 +110,13 @@ TEST(BareErrors, AreTakenWithoutTheirTraceback) {
                 .As<Raised>()
                 .type,
             "ValueError");
-  for (const char* line : {"Error: x\n", "no ValueError: here\n", "what is a ValueError:\n", "ValueErrors: 3\n"})
+  EXPECT_EQ(
+      OneEvent(ReadText("torch.distributed.elastic.rendezvous.api.RendezvousClosedError\n", "a"), EventKind::exception)
+          .As<Raised>()
+          .type,
+      "torch.distributed.elastic.rendezvous.api.RendezvousClosedError");
+  for (const char* line : {"Error: x\n", "no ValueError: here\n", "what is a ValueError:\n", "ValueErrors: 3\n",
+                           "ValueError\n", "LustreError: 11-0: out of reach\n"})
     EXPECT_TRUE(EventsOf(ReadText(line, "a"), EventKind::exception).empty()) << line;
 }
 

@@ -24,8 +24,8 @@ const Rule kCollectiveExtraRule = {
     "no longer match: the stall appears much later, often in another group.",
     "A rank that skipped a call is ahead of its peers; one that issued an extra call is behind. Counts alone cannot "
     "show which it was; the order of calls across groups and the call sites of ranks that run the same code do.",
-    {"Find the call in the program (a flight record names its line): why does only this rank issue it (an "
-     "evaluation, a metric, a retry, a logging hook)?",
+    {"Find the call in the program (a flight record names its line): why is this rank the only one that issues it "
+     "(an evaluation, a metric, a retry, a logging hook)?",
      "Remove it, or let all members of the group issue it."},
     {"Keep collectives out of code that only some ranks run.",
      "Give all ranks the same number of batches (drop_last=True, DistributedSampler), or use torch's Join context "

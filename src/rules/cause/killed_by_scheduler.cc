@@ -7,6 +7,7 @@
 #include "analysis/nameless_waits.h"
 #include "rules/activity_words.h"
 #include "rules/few_joined.h"
+#include "rules/hang_capture.h"
 #include "rules/interrupted_places.h"
 #include "rules/milestone_words.h"
 #include "rules/output_finding.h"
@@ -321,7 +322,7 @@ static RuleAnswer JudgeKilledByScheduler(const Case& facts) {
     finding.severity = Severity::note;
     if (hung)
       answer.open.push_back(
-          {"Why did the job stall before it was ended?",
+          {std::string(kWhyItStalled),
            "stacks of all ranks (py-spy dump) and flight records, taken before the scheduler ends it"});
   } else if (KillKindOf(*kill) == SchedulerKill::signal && KillerOf(*kill) != "SIGHUP" && !IsInterrupt(*kill) &&
              !in_order) {

@@ -48,7 +48,8 @@ static std::vector<Rank> OddCounts(const ToldEvents& told) {
 
 // "(param_norm 6.22 against 6.31)"
 static std::string ValuesWords(const RankValue& one, const RankValue& other) {
-  return "(" + (one.name.empty() ? "" : one.name + " ") + one.value + " against " + other.value + ")";
+  const std::string name = one.kind == RankValue::Kind::loss ? "loss" : one.name;
+  return "(" + (name.empty() ? "" : name + " ") + one.value + " against " + other.value + ")";
 }
 
 // The program prints a checksum of each rank's parameters, and one rank's differs from the others'.
@@ -62,15 +63,18 @@ static void JudgeDrift(const Case& facts, RuleAnswer& answer) {
   finding.cause = "model-differs";
   finding.status = Status::corrupt;
   finding.severity = Severity::critical;
-  finding.confidence = drift->which() && drift->agreed ? Confidence::certain : Confidence::likely;
+  const bool of_loss = drift->odd->kind == RankValue::Kind::loss;
+  finding.confidence = drift->which() && drift->agreed && !of_loss ? Confidence::certain : Confidence::likely;
   if (drift->which()) finding.ranks = {rank};
-  const std::string by = "by the norms or checksums that the job prints " + ValuesWords(*drift->odd, *drift->usual);
+  const std::string what = of_loss ? "loss" : "parameters", values = ValuesWords(*drift->odd, *drift->usual);
+  const std::string by = of_loss ? values : "by the norms or checksums that the job prints " + values;
   if (!drift->which()) {
     finding.headline = "the parameters of " + RankWords({Rank{drift->usual->rank}, rank}) + " have differed since " +
                        drift->odd->at + ", " + by + "; two ranks alone do not show which one is wrong";
   } else if (drift->agreed)
-    finding.headline = "the parameters of " + who + " differ from those of the other " + others + " since " +
-                       drift->odd->at + ", " + by + "; at " + drift->agreed->at + " all were equal";
+    finding.headline = "the " + what + " of " + who + (of_loss ? " differs from that" : " differ from those") +
+                       " of the other " + others + " since " + drift->odd->at + (of_loss ? " " : ", ") + by + "; at " +
+                       drift->agreed->at + " all were equal";
   else
     finding.headline = "the parameters of " + who + " differ from those of the other " + others +
                        ", which are equal, " + by + ", from " + drift->odd->at + ", the first printed, to the end";

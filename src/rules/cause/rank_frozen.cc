@@ -16,6 +16,23 @@ static bool CiteHungTasks(const Case& facts, std::vector<EvidenceItem>& evidence
   return any;
 }
 
+// What the state is need not be asked again.
+static std::vector<std::string> StepsOfState(const Silence& silence) {
+  if (!silence.sight) return {};
+  const std::string pid = std::to_string(silence.sight->pid);
+  if (silence.state == TaskState::stopped)
+    return {"Find out what stopped process " + pid +
+                " (job suspension, a debugger, a cgroup freezer, Ctrl-Z), and resume it: kill -CONT " + pid + ".",
+            "If it stops again: look at what the scheduler and the node's agents do at that time, and at "
+            "/proc/" +
+                pid + "/status (TracerPid names a debugger)."};
+  if (silence.state != TaskState::uninterruptible) return {};
+  return {"See what process " + pid + " waits for in the kernel: cat /proc/" + pid +
+              "/stack; ps -o pid,stat,wchan -p " + pid + ".",
+          "Look at dmesg for hung tasks, storage and driver errors; the node usually needs a reboot. Remove it from "
+          "the pool."};
+}
+
 static RuleAnswer JudgeFrozen(const Case& facts) {
   RuleAnswer answer;
   auto finding = StandstillFinding(facts, StandstillKind::frozen, "rank-frozen");
@@ -25,9 +42,10 @@ static RuleAnswer JudgeFrozen(const Case& facts) {
   const std::string who = RankWords(finding->ranks);
   if (const Silence* silence = FirstSilence(facts, StandstillKind::frozen)) {
     CiteSilences(facts, StandstillKind::frozen, finding->evidence);
-    finding->confidence = Confidence::certain;
+    finding->confidence = silence->pulse ? Confidence::certain : Confidence::likely;
     finding->headline =
         who + (finding->ranks.size() == 1 ? " is" : " are") + " frozen: " + SilenceWords(facts, *silence);
+    if (finding->ranks.size() == 1) finding->fix = StepsOfState(*silence);
     const std::string waits = WaitWords(facts);
     finding->headline += "; " + (waits.empty() ? "its peers wait for it" : waits);
     answer.findings.push_back(std::move(*finding));
@@ -70,7 +88,8 @@ extern const Rule kRankFrozenRule;
 const Rule kRankFrozenRule = {
     "rank-frozen",
     "A rank is frozen",
-    "flight records and stacks of the peers, the rank's own log; or black boxes of ranks on one host",
+    "flight records and stacks of the peers, the rank's own log; or black boxes of ranks on one host; or a list of the "
+    "host's processes (ps, top)",
     "The process exists, but nothing in it runs: it was stopped (SIGSTOP, a debugger, a paused container or virtual "
     "machine) or hangs in the kernel (D state: dead storage, a driver). It cannot write a dump or a stack, and the "
     "kernel keeps its connections open, so its peers get no error.",

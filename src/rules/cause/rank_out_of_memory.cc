@@ -259,8 +259,10 @@ static void TellGpuMemory(const Case& facts, Activity during, Finding& finding) 
     finding.headline += OwnLimitWords(memory_case.use);
   }
   finding.fix = GpuMemorySteps(memory_case);
-  if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit() &&
-      !memory_case.use.of_driver)
+  if (!place.empty() && memory_case.use.IsFarBeyondTheGpu())
+    finding.fix.insert(finding.fix.begin(), "Look at " + place + " first: how is the size of this tensor computed?");
+  else if (!place.empty() && !memory_case.use.OthersFillIt() && !memory_case.use.HitsOwnLimit() &&
+           !memory_case.use.of_driver)
     finding.fix.insert(finding.fix.begin(), "Look at " + place + " first: should this tensor really be that large?");
 }
 

@@ -46,7 +46,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
   if (!finding) {
     if (auto told = FindingByOutput(facts)) {
       answer.findings.push_back(std::move(told->finding));
-      answer.open.push_back(std::move(told->open));
+      if (told->open) answer.open.push_back(std::move(*told->open));
     }
     return answer;
   }

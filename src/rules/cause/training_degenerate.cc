@@ -157,7 +157,7 @@ RuleAnswer JudgeTrainingDegenerate(const Case& facts) {
 extern const Rule kTrainingDegenerateRule;
 const Rule kTrainingDegenerateRule = {
     "training-degenerate",
-    "The loss or every reward is exactly 0, the loss diverges, or the gradient norm does not change",
+    "The loss, the rewards or the gradient norm cannot be right",
     "the job's own progress lines with loss, gradient norm or reward",
     "A loss does not become exactly 0 from one report to the next, and two steps do not have the same gradient norm to "
     "the last digit. Usual reasons: all labels of the batch are masked, the loss is not filled in on the rank that "

@@ -93,6 +93,10 @@ Finding ValueFinding(const NonFiniteTraining& found) {
         "last checkpoint before the first one otherwise.",
         "If it only happens with more nodes: compare the seed, the data and the batch size per rank with the run that "
         "works; a rank without a sample divides by zero."};
+  } else if (value.lines == 1) {
+    finding.headline += value.run_step >= 0
+                            ? " at step " + std::to_string(value.run_step) + ", in the only line that shows it"
+                            : " in the only line that shows it";
   } else if (value.run == value.lines)
     finding.headline += value.run_step >= 0
                             ? " in all " + std::to_string(value.lines) + " lines that show it, already at step " +
@@ -118,16 +122,15 @@ Finding ValueFinding(const NonFiniteTraining& found) {
 
 // The next all-reduce carries it from one rank into all others.
 void NameTheFirst(const FirstNonFinite& first, Finding& finding) {
-  const Rank rank{first.first->rank};
+  const Rank rank = first.rank;
   const std::string others =
       first.finite == 1 ? "the other rank" : "the other " + std::to_string(first.finite) + " ranks";
   finding.ranks = {rank};
-  finding.headline = RankWords({rank}) + " had a loss of " +
-                     (first.first->value == "nan" ? "NaN" : first.first->value) + " first, at " + first.first->at +
-                     ", when the loss of " + others +
+  finding.headline = RankWords({rank}) + " had a loss of " + (first.word == "nan" ? "NaN" : first.word) +
+                     " first, at " + first.at + ", when the loss of " + others +
                      " was still finite; the next reduction of the gradients carried it "
                      "to all ranks";
-  if (!finding.evidence.empty()) finding.evidence.front() = {first.first->source, "", "the first such value"};
+  if (!finding.evidence.empty()) finding.evidence.front() = {first.source, "", "the first such value"};
   finding.fix = {
       "Look at what " + RankWords({rank}) +
           " had in that step and the others had not: its samples (an empty batch, a "

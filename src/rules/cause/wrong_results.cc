@@ -67,7 +67,7 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
     finding.status = Status::corrupt;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
-    finding.headline = "the text around the log says that a collective gives wrong results";
+    finding.headline = "the text around the log says that data between GPUs is wrong";
     finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
     TellRemedy(facts, finding);
     answer.findings.push_back(std::move(finding));
@@ -78,9 +78,9 @@ static RuleAnswer JudgeWrongResults(const Case& facts) {
 extern const Rule kWrongResultsRule;
 const Rule kWrongResultsRule = {
     "wrong-results",
-    "A collective gives wrong numbers",
-    "output of nccl-tests with result checks (-c 1)",
-    "A benchmark that knows the right results found wrong ones. Data is damaged between the GPUs: in "
+    "A collective or a copy gives wrong numbers",
+    "output of nccl-tests with result checks (-c 1), or of a test that copies between GPUs and compares",
+    "A test that knows the right results found wrong ones. Data is damaged between the GPUs: in "
     "memory, on a link, in a plugin, or by a protocol that this hardware does not support. A training job on these "
     "machines computes wrong numbers without any error.",
     "The old column 'error' (before 2.13) holds rounding differences and proves nothing; the summary line is reliable. "
