@@ -54,7 +54,7 @@ void TellMessages(const std::vector<PartedWait>& waits, bool circle, Finding& fi
                              : "a message was not taken: ") +
                      ListOf(waits);
   finding.fix = {
-      circle ? "Compare the order of sends and receives on neighbouring ranks: where both send first, neither "
+      circle ? "Compare the order of sends and receives on neighboring ranks: where both send first, neither "
                "receives. Let one of each pair receive first, or use batch_isend_irecv."
              : "Compare the sends and receives of this rank with those of its peer: how many there are, with "
                "which ranks (dst, src) and tags, and in which order.",
