@@ -163,6 +163,18 @@ void FindTime(std::string_view text, LineValues& found) {
       take(NumberBefore(text, "ms/batch") / 1000, "step") || take(NumberBefore(text, "ms/step") / 1000, "step") ||
       rate(NumberBefore(text, "steps/s"), "step"))
     return;
+  // "Iteration took 31.2 s."
+  for (const std::string_view name : {"teration took ", "ter took ", "tep took ", "atch took "})
+    if (auto rest = After(text, name)) {
+      double seconds = 0;
+      if (!TakeDouble(*rest, &seconds)) continue;
+      SkipBlanks(*rest);
+      if (rest->starts_with("ms")) seconds /= 1000;
+      if ((rest->starts_with("ms") || rest->starts_with("s")) && take(seconds, "step")) {
+        found.exact = true;
+        return;
+      }
+    }
   if (!Contains(text, "tim")) return;
   for (const std::string_view name :
        {"train_step_timing in s", "step_time", "step time", "iter_time", "time/step", "batch_time"})
