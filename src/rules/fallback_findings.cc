@@ -49,15 +49,21 @@ Finding OtherPluginFinding(const std::string& plugin, const ToldEvents& told, co
 Finding MpiFallbackFinding(const ToldEvents& told) {
   Finding finding = FallbackFinding({});
   finding.affected_ranks = told.ranks;
+  finding.confidence = Confidence::possible;  // with UCX nothing is slower
   const std::string& what = told.events.front()->As<Warning>().object;
-  finding.headline = "Open MPI cannot use the InfiniBand or RoCE network" +
-                     (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
-                     (what.empty() ? "" : " (" + what + ")") + ", and continues over another transport, most often TCP";
+  finding.headline =
+      "Open MPI cannot use the InfiniBand or RoCE network" +
+      (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
+      (what.empty() ? "" : " (" + what + ")") +
+      " by its own openib, and continues over another transport: UCX where it was built with it, else most "
+      "often TCP";
   finding.evidence.push_back(CiteEvent(*told.events.front(), "Open MPI's own note"));
-  finding.fix = {"If the host has no such adapter: nothing is wrong; --mca btl ^openib silences the note.",
-                 "If it has one: use an Open MPI with UCX (--mca pml ucx), and check that the adapter works there: "
-                 "ibv_devinfo; ucx_info -d.",
-                 "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
+  finding.fix = {
+      "If the job uses UCX (--mca pml ucx), or the host has no such adapter: nothing is wrong; --mca btl ^openib "
+      "silences the note.",
+      "If it has one: use an Open MPI with UCX (--mca pml ucx), and check that the adapter works there: "
+      "ibv_devinfo; ucx_info -d.",
+      "'Cannot allocate memory' for a queue: raise ulimit -l (memlock) where the job starts."};
   // The adapter is there then.
   if (Contains(what, "Cannot allocate memory")) {
     finding.fix.erase(finding.fix.begin());

@@ -29,7 +29,7 @@ await check("the bar of the step has its parts in proportion", "profile4", {}, a
 
 await check("stragglers show the loss", "profile4", {}, async (page) => {
   const waits = await page.evaluate(text("#waits"));
-  for (const part of ["1 straggler", "rank 1", "25.0 ms", "75.0 ms", "GPU work", "20.0 % (95 % interval 0.0 % to 35.0 %)", "20.0 % of the step (95 % interval 0.0 % to 35.0 %)", "12.0 min of every hour"]) assert.ok(waits.includes(part), part);
+  for (const part of ["1 straggler", "rank\u00a01", "25.0 ms", "75.0 ms", "GPU work", "20.0 % (95 % interval 0.0 % to 35.0 %)", "20.0 % of the step (95 % interval 0.0 % to 35.0 %)", "12.0 min of every hour"]) assert.ok(waits.includes(part), part);
   assert.equal(await page.evaluate('document.querySelector("#waits .datatable tbody tr").cells[0].innerText'), "1", "the latest rank first");
 });
 
