@@ -102,11 +102,9 @@ std::optional<Finding> InterruptedFinding(const Case& facts) {
                      (waiters.size() == 1 ? ": it most likely waited for " : ": they most likely waited for ") + who;
   finding.evidence.push_back(CiteEvent(*odd, "where Ctrl-C met " + who));
   finding.evidence.push_back(CiteEvent(*waits, "where Ctrl-C met " + RankWords({waits->rank})));
-  finding.fix = {
-      "Look at " + place + " on " + who +
-          ": what is it doing or waiting for there (data, a download, a lock, a branch that the others do not "
-          "take)?",
-      "Keep work that only one rank does short, or give the barrier a timeout that is long enough for it."};
+  finding.fix = {"Look at " + place + " on " + who +
+                     ": what does it wait for there (data, a download, a lock), or do the others not take this branch?",
+                 "Keep work that only one rank does short, or give the barrier a timeout that is long enough for it."};
   return finding;
 }
 
