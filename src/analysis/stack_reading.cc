@@ -40,9 +40,14 @@ class StackReader {
     if (reading.errand.kind == StackErrand::Kind::driver_lock) reading.place = Place::unknown, reading.certain = false;
     reading.in_library = reading.place == Place::unknown && Kind(reading.innermost) == FrameKind::framework &&
                          Contains(File(reading.innermost), "/torch/");
-    // Frames of a library without symbols ("??") say less than the first one with a name.
-    const auto named =
-        std::find_if(frames.begin(), frames.end(), [&](const Frame& one) { return Function(one) != "??"; });
+    // Frames of a library without symbols ("??") say less than the first one with a name, and Python's own waits
+    // (threading.py, selectors.py) less than the function that waits there.
+    auto named = std::find_if(frames.begin(), frames.end(), [&](const Frame& one) {
+      return Function(one) != "??" &&
+             !(File(one).ends_with(".py") && (Kind(one) == FrameKind::lock || Kind(one) == FrameKind::interpreter));
+    });
+    if (named == frames.end())
+      named = std::find_if(frames.begin(), frames.end(), [&](const Frame& one) { return Function(one) != "??"; });
     const Frame& shown = named == frames.end() ? reading.innermost : *named;
     reading.where = Show(Known(reading.innermost_user) ? reading.innermost_user : shown);
     if (Known(reading.decisive) && Kind(reading.decisive) != FrameKind::user) reading.call = Show(reading.decisive);

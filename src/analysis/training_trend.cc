@@ -76,11 +76,16 @@ bool IsLostFigure(const FigureSeries& figure, const Patience& patience) {
   // The loss of validation is often pasted alone.
   if (figure.held_out && figure.kind == FigureSeries::Kind::loss && value.run > 0 && value.run == value.lines)
     return true;
-  return value.run >= patience.lost_lines && value.lines - value.run >= patience.lines_before_lost;
+  // The loss itself needs fewer lines than a figure of which nobody knows what it is.
+  const bool of_loss = figure.kind == FigureSeries::Kind::loss && !figure.held_out;
+  return value.run >= (of_loss ? std::min<int64_t>(2, patience.lost_lines) : patience.lost_lines) &&
+         value.lines - value.run >= patience.lines_before_lost;
 }
 
 bool IsFiniteLoss(const FigureSeries& figure) {
-  return figure.kind == FigureSeries::Kind::loss && !figure.held_out && figure.value.run == 0 && figure.value.lines > 1;
+  // A loss of exactly 0 is that of a model whose outputs are not finite.
+  return figure.kind == FigureSeries::Kind::loss && !figure.held_out && figure.value.run == 0 &&
+         figure.value.lines > 1 && figure.value.last != 0;
 }
 
 // Figures of tables and of other lists, as programs print them beside the number of the step. A part of the loss that
@@ -219,9 +224,10 @@ bool IsMeanOfTheRun(const std::vector<StepTime>& times) {
 
 // Few lines, most of which are slower than those before them: a trend for whoever says so anyway.
 std::optional<SlowingSteps> MildRise(const std::vector<StepTime>& times) {
-  constexpr size_t kFewest = 8;
-  constexpr double kLeastAgreement = 0.5, kLeastFactor = 1.1;
-  if (times.size() < kFewest || RiseOf(times).agreement < kLeastAgreement) return std::nullopt;
+  constexpr size_t kFewest = 8, kFewestSorted = 4;  // all of them slower than those before
+  constexpr double kLeastAgreement = 0.5, kSorted = 0.99, kLeastFactor = 1.1;
+  if (times.size() < kFewestSorted) return std::nullopt;
+  if (RiseOf(times).agreement < (times.size() < kFewest ? kSorted : kLeastAgreement)) return std::nullopt;
   std::vector<const StepTime*> early, late;
   for (size_t i = 0; i < times.size() / 3; ++i) {
     early.push_back(&times[i]);
@@ -229,6 +235,23 @@ std::optional<SlowingSteps> MildRise(const std::vector<StepTime>& times) {
   }
   SlowingSteps found{.before = *MiddleStep(early), .after = *MiddleStep(late), .grows = true};
   return found.factor() >= kLeastFactor ? std::optional(found) : std::nullopt;
+}
+
+// The times of whole steps that lines tell beside other figures, of one rank. Times that count from the beginning of
+// the run grow with the number of the step.
+std::vector<StepTime> TimesOf(const LogOutline& outline) {
+  constexpr double kEven = 1.25;
+  std::vector<StepTime> times;
+  double least = 0, most = 0;
+  for (const StepShare& step : outline.steps) {
+    if (!step.told || step.rank != outline.steps.front().rank || step.whole <= 0 || step.place < 0) continue;
+    if (!times.empty() && step.place <= times.back().step) continue;
+    times.push_back({step.place, step.whole, step.source});
+    const double each = step.whole / static_cast<double>(std::max<int64_t>(step.place, 1));
+    least = times.size() == 1 ? each : std::min(least, each);
+    most = std::max(most, each);
+  }
+  return most < kEven * least ? std::vector<StepTime>() : times;
 }
 
 bool SaysItIsSlow(const Incident& incident) {
@@ -316,6 +339,12 @@ std::optional<SlowingSteps> FindSlowingSteps(const Incident& incident) {
       return found;
     }
   }
+  for (const LogOutline& outline : incident.outlines)
+    if (auto found = told ? MildRise(TimesOf(outline)) : std::nullopt) {
+      found->unit = "step";
+      found->count = outline.steps.size();
+      return found;
+    }
   // Ranks take their steps together: one trace shows what all do.
   for (const Timeline& timeline : incident.timelines)
     if (auto found = SlowingInTrace(timeline, incident.patience)) {

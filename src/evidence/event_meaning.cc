@@ -267,9 +267,10 @@ bool SpeaksOfHostMemory(const Event& exception) {
   const std::string& type = exception.As<Raised>().type;
   if (type.ends_with("MemoryError") && !type.ends_with("OutOfMemoryError")) return true;
   // /dev/shm is a limit of its own.
+  // Nor is memory that an adapter is to reach.
   return ContainsAny(exception.text, {"can't allocate memory", "not enough memory: you tried to allocate",
-                                      "[Errno 12] Cannot allocate memory", "std::bad_alloc"}) &&
-         !Contains(exception.text, "shared memory");
+                                      "annot allocate memory", "std::bad_alloc"}) &&
+         !ContainsAny(exception.text, {"shared memory", "/dev/shm", "ibv_", "mlx", "UCX", "RDMA", "rdma"});
 }
 
 bool SpeaksOfNoInterface(const Event& event) {

@@ -93,7 +93,8 @@ std::string PlaceOfStop(std::string_view line) {
     if (at >= words.size() || !IsAmong(words[at].low, kPrepositions) || words[at].closed) continue;
     if (words[at - 1].low == "right" || words[at - 1].low == "exactly") --at;
     std::string_view place = Trim(PlacePart(line.substr(words[at].begin)));
-    if (place.find(' ') == std::string_view::npos || SpeaksOfWriter(place)) continue;
+    // "stays at 0 %" is a load, and no place.
+    if (place.find(' ') == std::string_view::npos || place.ends_with('%') || SpeaksOfWriter(place)) continue;
     if (place.size() <= kLongestPlace) return std::string(place);
     const size_t blank = place.rfind(' ', kLongestPlace);
     if (blank != std::string_view::npos && blank > kLongestPlace / 2)

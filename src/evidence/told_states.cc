@@ -71,9 +71,18 @@ static bool IsSupposed(std::string_view part) {
                                                   "could", "may", "might", "can", "should", "fix", "why", "how"});
 }
 
+// "the hang is gone", "no deadlock any more": it was there once. "The hang goes away with X" tells that it is there
+// without X.
+static bool IsGoneAgain(std::string_view part) {
+  return HasAnyWord(part, {"no hang", "no hangs", "no deadlock", "no deadlocks", "no dead lock", "no freeze",
+                           "no freezes", "no stall", "no stalls"}) ||
+         (HasAnyWord(part, {"is gone", "are gone", "went away", "goes away", "disappeared", "disappears"}) &&
+          !HasAnyWord(part, {"with", "when", "by", "after", "once"}));
+}
+
 // ... or denied.
 bool IsDoubted(std::string_view part) {
-  return IsSupposed(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
+  return IsSupposed(part) || IsGoneAgain(part) || Contains(part, "n't") || HasAnyWord(part, {"not", "never"}) ||
          // "works without hanging" denies it, "hangs without this setting" and "hangs without any message" do not.
          HasAnyWord(part,
                     {"without hanging",      "without a hang",       "without hangs",        "without any hang",
@@ -136,9 +145,45 @@ bool GoesOnEachTime(std::string_view part) {
                                                   "minutes", "few steps", "n steps"});
 }
 
+// "for 23h", "more than two hours", "since yesterday": a time that is long for a job.
+static bool TellsALongTime(std::string_view part) {
+  if (HasAnyWord(part, {"hours", "minutes", "hour", "minute", "mins", "days", "a day", "overnight", "yesterday",
+                        "since then", "last night"}))
+    return true;
+  for (size_t at = 0; at < part.size(); ++at) {
+    if (!IsDigit(part[at]) || (at > 0 && part[at - 1] != ' ' && part[at - 1] != '~')) continue;
+    while (at < part.size() && (IsDigit(part[at]) || part[at] == '.')) ++at;
+    std::string_view unit = part.substr(at);
+    unit = unit.substr(
+        0, std::min(unit.find_first_not_of("abcdefghijklmnopqrstuvwxyz", unit.starts_with(' ')), unit.size()));
+    unit = Trim(unit);
+    for (const std::string_view known : {"h", "hr", "hrs", "min"})
+      if (unit == known) return true;
+  }
+  return false;
+}
+
+// "no log output for 23h", "the job has not printed anything since yesterday", "no new steps are logged": what is
+// denied is that anything more is printed.
+static bool StatesSilence(std::string_view part) {
+  if (IsSupposed(part)) return false;
+  const bool denies =
+      HasAnyWord(part, {"no", "not", "nothing", "without any", "never", "stopped"}) || Contains(part, "n't");
+  if (!denies) return false;
+  if (HasAnyWord(part, {"no new steps", "no new iterations", "no new logs", "no new lines", "no new log lines"}))
+    return true;
+  // "no step takes more than 2 minutes" speaks of what is printed.
+  const bool prints = HasAnyWord(
+      part, {"output", "outputs", "log", "logs", "logged", "print", "prints", "printed", "printing", "messages"});
+  if (prints && HasAnyWord(part, {"stopped printing", "stopped logging", "stopped the output"})) return true;
+  return prints && TellsALongTime(part) &&
+         !HasAnyWord(part, {"normal", "expected", "only", "kept", "deleted", "rotated", "store", "stored"});
+}
+
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
   if (DeniesProgress(part)) return true;
+  if (StatesSilence(part) && !GoesOnEachTime(part)) return true;
   const bool says =
       (HasWord(part, "for") && HasWord(part, "ever")) ||
       HasAnyWord(part, {"hangs",
@@ -166,6 +211,17 @@ bool StatesAHang(std::string_view part) {
                         "gets frozen",
                         "deadlocks",
                         "deadlock",
+                        "dead lock",
+                        "dead locks",
+                        "infinite wait",
+                        "endless wait",
+                        "see a hang",
+                        "saw a hang",
+                        "observe a hang",
+                        "observed a hang",
+                        "get a hang",
+                        "hit a hang",
+                        "is a hang",
                         "stalls",
                         "stalled",
                         "forever",
@@ -204,6 +260,30 @@ bool StatesThatAllWaitButOne(std::string_view sentence) {
          !IsDoubted(sentence);
 }
 
+// "GPU 7 stays at 0% while the other GPUs are at 100 %": one does not run what the others wait in. What is idle because
+// nobody uses it is several, or is said to be.
+bool StatesThatOneIsIdle(std::string_view sentence) {
+  if (!Contains(sentence, "gpu") || IsSupposed(sentence) || Contains(sentence, "n't") ||
+      HasAnyWord(sentence,
+                 {"only use", "only uses", "use only", "not used", "unused", "not use", "finished", "because"}))
+    return false;
+  std::string low(sentence);
+  for (size_t at = low.find(" %"); at != std::string::npos; at = low.find(" %", at)) low.erase(at, 1);
+  for (const std::string_view between : {" while ", " whereas ", " but ", " and ", ", "}) {
+    const size_t cut = low.find(between);
+    if (cut == std::string::npos) continue;
+    std::string_view idle = std::string_view(low).substr(0, cut);
+    std::string_view busy = std::string_view(low).substr(cut + between.size());
+    if (!Contains(busy, "100%")) std::swap(idle, busy);
+    const size_t none = idle.find("0%");
+    if (none == std::string_view::npos || (none > 0 && idle[none - 1] != ' ') || !Contains(busy, "100%")) continue;
+    const bool others = HasAnyWord(busy, {"others", "other", "rest", "all", "gpus", "gpu 0-6"}) || Contains(busy, "-");
+    const bool one = Contains(idle, "gpu") && !HasAnyWord(idle, {"gpus", "others", "rest", "other"});
+    if (one && others) return true;
+  }
+  return false;
+}
+
 static bool StatesStutter(std::string_view part) {
   return HasAnyWord(part, {"hangs", "freezes", "freeze", "stalls", "pauses", "gets stuck", "stuck"}) &&
          GoesOnEachTime(part) && !IsDoubted(part);
@@ -214,6 +294,15 @@ bool StatesAStop(std::string_view part) {
                            "stops after", "stops in", "stops during", "stops when it", "stops when the", "stopped at",
                            "stopped there"}) &&
          !IsDoubted(part);
+}
+
+// "takes longer than 30 minutes" before something is thrown names a limit, and no pace.
+static bool NamesALimit(std::string_view part) {
+  for (const std::string_view words :
+       {"takes longer than ", "take longer than ", "takes more than ", "take more than "})
+    if (auto rest = After(part, words); rest && !rest->empty() && IsDigit((*rest)[0]))
+      return HasAnyWord(*rest, {"minutes", "min", "mins", "minute", "seconds", "s", "sec", "hours", "hour", "h"});
+  return false;
 }
 
 // "slow" of the job, not of a thing: "is slow on two nodes", not "the slow tokenizer".
@@ -278,12 +367,29 @@ bool StatesSlowness(std::string_view part) {
       StatesStutter(part);
   // What is denied there is the expectation.
   const bool misses = HasAnyWord(part, {"not as good as", "not as high as", "not as fast as"});
-  return says && (misses ? !IsSupposed(part) : !IsDoubted(part)) &&
+  return says && !NamesALimit(part) && (misses ? !IsSupposed(part) : !IsDoubted(part)) &&
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will"}) &&
          // "it may cause shared memory traffic to be much slower than expected"
          (!HasAnyWord(part, {"to be much slower", "to be slower"}) ||
           HasAnyWord(part, {"seems", "seem", "appears", "appear", "turns out"})) &&
          (misses || !HasAnyWord(part, {"as expected"}));
+}
+
+std::string SlowCondition(std::string_view sentence) {
+  const auto has = [&](WordList words) { return HasAnyWord(sentence, words); };
+  const bool one_node = has({"one node", "1 node", "single node", "single-node", "one machine", "single machine",
+                             "one host", "1 machine", "a single node", "one server", "intra-node", "single-machine"});
+  const bool nodes = has({"two nodes", "2 nodes", "nodes", "multi-node", "multi node", "multinode", "multiple nodes",
+                          "two machines", "2 machines", "two hosts", "several nodes", "across nodes", "inter-node",
+                          "two servers", "machines", "multi-machine"});
+  if (nodes && (one_node || has({"multi-node", "multi node", "multinode", "across nodes", "inter-node"})))
+    return "the number of nodes";
+  const bool one_gpu = has({"one gpu", "1 gpu", "single gpu", "single-gpu", "a single gpu"});
+  if (one_gpu && has({"gpus", "multi-gpu", "multi gpu", "multiple gpus"})) return "the number of GPUs";
+  if (has({"after upgrading", "after updating", "since upgrading", "after the update", "after the upgrade",
+           "since the update", "since the upgrade", "older version", "newer version", "previous version"}))
+    return "the version";
+  return "";
 }
 
 // "the copy from cuda:0 to cuda:1 returns other numbers"

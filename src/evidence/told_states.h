@@ -28,10 +28,14 @@ std::string_view BehindKnownWhy(std::string_view part);
 
 // "the all-reduce gives wrong results", "the result shows Out of bounds values : 12 FAILED"
 bool StatesWrongResults(std::string_view sentence);
+bool StatesThatOneIsIdle(std::string_view sentence);
 bool StatesThatAllWaitButOne(std::string_view sentence);
 bool StatesAHang(std::string_view part);
 bool StatesAStop(std::string_view part);
 bool StatesSlowness(std::string_view part);
+// What a sentence that tells of slowness says to differ between the fast and the slow case: "the number of nodes";
+// empty where it tells no such thing.
+std::string SlowCondition(std::string_view sentence);
 bool StatesNotFinite(std::string_view part);
 // A measure, a number, and what it should be: "busbw is at 12, I would expect 180".
 bool MissesAnExpectation(std::string_view sentence);

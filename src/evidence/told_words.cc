@@ -12,6 +12,7 @@
 #include "base/line_reader.h"
 #include "base/pair_set.h"
 #include "base/text_scan.h"
+#include "evidence/bare_message.h"
 #include "evidence/told_chinese.h"
 #include "evidence/told_error.h"
 #include "evidence/told_facts.h"
@@ -21,6 +22,7 @@
 #include "evidence/told_remedy.h"
 #include "evidence/told_states.h"
 #include "evidence/told_title.h"
+#include "evidence/told_tried.h"
 #include "evidence/unread_error.h"
 
 namespace tacet {
@@ -121,7 +123,7 @@ bool SaysItHangs(std::string_view line, std::string_view prose) {
   if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
       ContainsAny(low, {" with:", " error:"}))
     return false;
-  return AnyPart(low, StatesAHang) || StatesThatAllWaitButOne(low);
+  return AnyPart(low, StatesAHang) || StatesThatAllWaitButOne(low) || StatesThatOneIsIdle(low);
 }
 
 bool SaysItStops(std::string_view line) {
@@ -263,6 +265,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
     if ((may_hold || titled) && IsProse(prose)) AddToldSituation(line, source, fragment);
+    if ((may_hold || titled) && IsProse(prose)) AddToldTried(line, source, fragment);
+    if (outside && IsSentence(line)) AddToldLimit(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
     // behind one that the job survived another.
     const bool first = told.insert(kind).second, unread = kind == EventKind::unread_error;
@@ -272,10 +276,15 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     error_behind_steps |= behind_steps;
     if (kind == EventKind::progress || !(first || own || behind_steps)) continue;
     AddTold(kind, line, source, fragment);
-    if (kind == EventKind::told_slow) FillPeriod(line, fragment.events.back().Make<ToldPlace>());
+    if (kind == EventKind::told_slow) {
+      auto& slow = fragment.events.back().Make<ToldPlace>();
+      FillPeriod(line, slow);
+      slow.where = SlowCondition(LowSentence(line));
+    }
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
   }
   AddToldError(bytes, around_at_top, fragment);
+  AddBareMessages(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)

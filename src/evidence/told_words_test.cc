@@ -27,6 +27,23 @@ TEST(ToldWords, AHangWithoutAnyMessageIsAHang) {
   EXPECT_FALSE(SaysItHangs("It runs without any issues and never hangs on this machine"));
 }
 
+TEST(ToldWords, SilenceAndAnIdleGpuAreHangs) {
+  for (const char* line :
+       {"There has been no log output for 23h now.", "The job has not printed anything since yesterday evening.",
+        "Two GPUs are used, no new steps are logged.", "We see a dead lock in DDP with two groups.",
+        "GPU 3 stays at 0 % while all the others are at 100 %."})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"The logs are kept for 30 days and not longer on this host.", "Since the update there is no deadlock any more.",
+        "The hang in the second epoch is gone.", "We only use GPU 0, so GPU 0 is at 100 % and the others are at 0 %."})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, ATimeBeforeAnExceptionIsALimitAndNotSlow) {
+  EXPECT_FALSE(SaysItIsSlow("Preprocessing takes longer than 30 minutes, then an exception is thrown."));
+  EXPECT_TRUE(SaysItIsSlow("Each step takes longer than the one before it."));
+}
+
 TEST(ToldWords, AStrokeBetweenWordsIsNoPathAndNoNameOfNccl) {
   EXPECT_TRUE(IsSentence("The curve of train/loss goes flat and then the run sits there"));
   EXPECT_FALSE(IsSentence("gpu-a:8281:8281 [0] NCCL INFO NET/Socket : GPU Direct RDMA Disabled for HCA 0 'eth0'"));

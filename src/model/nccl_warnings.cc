@@ -83,6 +83,22 @@ const NcclWarning& ClassifyWarning(std::string_view message) {
   return quiet ? *quiet : *FindNcclWarning("other");
 }
 
+// NET/OFI Failed to initialize rdma protocol
+// NET/FasTrak plugin initialization failed with error 3
+// NET/Plugin: Failed to initialize AWS Libfabric
+// Whatever plugin it is: its name, empty where the line tells no such thing. What NCCL looks for in a plugin and does
+// not find ("NET/Plugin: Failed to find ncclNetPlugin_v9 symbol") stops none.
+static std::string_view PluginNotStarted(std::string_view message) {
+  if (!TakeLiteral(message, "NET/")) return {};
+  const std::string_view name = message.substr(0, message.find_first_of(" :"));
+  const std::string_view rest = message.substr(name.size());
+  if (name.empty() || name == "IB" || name == "Socket" || !Contains(rest, "nitializ") || !Contains(rest, "ailed"))
+    return {};
+  if (const auto plugin = After(rest, "Failed to initialize "); name == "Plugin")
+    return plugin ? Trim(*plugin) : std::string_view();
+  return name;
+}
+
 const NcclWarning* ClassifyInfoWarning(std::string_view message) {
   // Most INFO lines warn of nothing and start with a letter that no warning starts with.
   static constexpr std::array<bool, 256> kOpens = [] {
@@ -94,7 +110,7 @@ const NcclWarning* ClassifyInfoWarning(std::string_view message) {
   if (message.empty() || !kOpens[static_cast<unsigned char>(message[0])]) return nullptr;
   for (const NcclWarningPattern& pattern : kNcclInfoPatterns)
     if (pattern.opening[0] == message[0] && Matches(pattern, message)) return FindNcclWarning(pattern.id);
-  return nullptr;
+  return PluginNotStarted(message).empty() ? nullptr : FindNcclWarning("net-plugin-not-started");
 }
 
 // NET/IB: Got completion from peer 10.0.0.7<34567> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) ...
@@ -194,6 +210,7 @@ std::string_view ParseWarningObject(const NcclWarning& warning, std::string_view
     auto name = After(message, "open device ");
     return name ? TakeWord(*name) : std::string_view();
   }
+  if (id == "net-plugin-not-started") return PluginNotStarted(message);
   if (id.starts_with("connect") || id == "socket-stranger" || id == "ib-completion-error")
     return ParsePeerAddress(message);
   return {};

@@ -222,6 +222,8 @@ TEST(NcclWarnings, FindsTheInfoLinesThatWarn) {
            Case{"Comm config graphUsageMode is set to 0 but the user is capturing graphs", "graph-usage-mode"},
            Case{"Invalid value x for NCCL_IB_TIMEOUT, using default 20.", "env-value-invalid"},
            Case{"RAS declaring peer 10.0.0.1<4> as DEAD; rasDeadPeersHash 0x1", "ras-peer-dead"},
+           Case{"NET/FasTrak plugin initialization failed with error 3", "net-plugin-not-started"},
+           Case{"NET/Plugin: Failed to initialize AWS Libfabric", "net-plugin-not-started"},
        }) {
     const NcclWarning* warning = ClassifyInfoWarning(c.message);
     ASSERT_NE(warning, nullptr) << c.message;
@@ -229,7 +231,9 @@ TEST(NcclWarnings, FindsTheInfoLinesThatWarn) {
   }
   for (const std::string_view harmless :
        {"cudaDriverVersion 13000", "Comm config Blocking set to 1", "NET/IB : Made virtual device [0]",
-        "RAS client listening socket at 127.0.0.1<28028>", "Rank 3: 1 Net devices", ""})
+        "RAS client listening socket at 127.0.0.1<28028>", "Rank 3: 1 Net devices", "",
+        "NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.",
+        "NET/OFI Initializing aws-ofi-nccl 1.7.4-aws"})
     EXPECT_EQ(ClassifyInfoWarning(harmless), nullptr) << harmless;
 }
 

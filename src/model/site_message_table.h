@@ -621,6 +621,14 @@ inline constexpr SiteMessage kSiteMessages[] = {
      {"kubectl describe node NODE: are fewer nvidia.com/gpu allocatable than the node has? Then look at the log of the "
       "device plugin and at dmesg -T | grep Xid there.",
       "Delete the failed pod so that it is scheduled again; cordon the node while a GPU is missing."}},
+    {"task-not-started",
+     "node-unavailable",
+     SiteRole::refused,
+     "the launcher could not start a task of the job on {a node|%}",
+     {"The rest of the message is the reason: a daemon that is not ready, a program or a library that the node does "
+      "not "
+      "have, a full or unmounted file system.",
+      "Start it by hand there: ssh NODE, then the same command. Run the job without that node until it works."}},
     {"pod-node-lost",
      "node-unavailable",
      SiteRole::ended,

@@ -407,6 +407,7 @@ constexpr SiteWords kSiteWords[] = {
     {"container-enroot", {"error: pyxis: ", ""}},
     {"container-start", {"failed to create shim task: OCI runtime create failed", ""}},
     {"container-start", {"OCI runtime exec failed", ""}},
+    {"container-start", {"container creation failed: ", ""}},
     {"container-start", {"Error response from daemon: ", ""}},
     {"container-start", {"failed to create containerd task: ", ""}},
     // Slurm
@@ -598,6 +599,33 @@ const SiteMessage* FindSiteMessage(std::string_view id) {
   return found == std::end(kSiteMessages) ? nullptr : found;
 }
 
+// blaunch: task 3: could not start the task: Slave LIM configuration is not ready yet
+// pbsdsh: error from tm_poll() 17002: spawn failed on node gpu-b12
+// flux-shell[2]: FATAL: doom: rank 2 on host gpu-b12: failed to launch: No such file or directory
+// Whatever launcher says so: a word for a start beside one for a failure, and a task or a node that it is about.
+static SiteMatch ClassifyRefusedStart(std::string_view line) {
+  static constexpr std::string_view kStarts[] = {"start", "launch", "spawn"};
+  static constexpr std::string_view kFails[] = {"fail", "could not ", "cannot ", "unable to ", "refused to "};
+  line = line.substr(0, 400);
+  if (!ContainsAny(line, {"start", "launch", "spawn"}) || !ContainsAny(line, {": ", "]: "})) return {};
+  std::string low = LowerCase(line);
+  constexpr size_t kBeside = 12;
+  bool beside = false;
+  for (const std::string_view start : kStarts)
+    for (size_t at = low.find(start); at != std::string::npos && !beside; at = low.find(start, at + 1)) {
+      const size_t from = at < kBeside ? 0 : at - kBeside;
+      const std::string_view around = std::string_view(low).substr(from, at - from + start.size() + kBeside);
+      beside = std::any_of(std::begin(kFails), std::end(kFails),
+                           [&](std::string_view word) { return Contains(around, word); });
+    }
+  if (!beside || ContainsAny(low, {"retry", "will try", "trying again"})) return {};
+  std::string_view node;
+  for (const std::string_view words : {" on node ", " on host "})
+    if (const auto rest = After(line, words)) node = rest->substr(0, rest->find_first_of(" :,;"));
+  if (node.empty() && !ContainsAny(low, {" the task", " task "})) return {};
+  return {FindSiteMessage("task-not-started"), node.size() > 64 ? "" : std::string(node)};
+}
+
 // "cuda:0 -> cuda:2", "GPU0 to GPU1": two devices and the way between them.
 static bool NamesPairOfGpus(std::string_view lower) {
   for (const std::string_view name : {"cuda:", "gpu", "device "})
@@ -641,7 +669,7 @@ SiteMatch ClassifySiteMessage(std::string_view line) {
     }
   }
   if (best) return {FindSiteMessage(best->id), SubjectIn(*best, line)};
-  return TellsWrongCopy(line) ? SiteMatch{FindSiteMessage("copied-data-wrong"), ""} : SiteMatch{};
+  return TellsWrongCopy(line) ? SiteMatch{FindSiteMessage("copied-data-wrong"), ""} : ClassifyRefusedStart(line);
 }
 
 // "{a GPU|GPU %} has ...": the first where no subject is told, else the second with it.

@@ -41,6 +41,8 @@ TEST(SiteMessages, AreKnownByTheirWords) {
   EXPECT_EQ(IdOf("nvidia-container-cli: device error: GPU-17: unknown device: unknown"), "container-no-device");
   EXPECT_EQ(IdOf("NVRM: GPU0 nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x63)"),
             "gpu-needs-reset");
+  EXPECT_EQ(IdOf("pbsdsh: error from tm_poll() 17002: spawn failed on node ash12"), "task-not-started");
+  EXPECT_EQ(ClassifySiteMessage("shell[2]: rank 2 on host ash12: failed to launch: No such file").subject, "ash12");
 }
 
 TEST(SiteMessages, KnowACopyWithOtherDataByItsMeaning) {
@@ -59,7 +61,8 @@ TEST(SiteMessages, KnowACopyWithOtherDataByItsMeaning) {
 
 TEST(SiteMessages, LeaveHealthyLinesAlone) {
   for (const std::string_view line :
-       {"mlx5_core 0000:b5:00.0: Port module event: module 0, Cable plugged", "step 400 loss 1.71 lr 1e-4",
+       {"blaunch: task 3: could not start the task: daemon busy, retrying", "launcher: started task 3 on node ash12",
+        "mlx5_core 0000:b5:00.0: Port module event: module 0, Cable plugged", "step 400 loss 1.71 lr 1e-4",
         "mlx5_core 0000:b5:00.0: mlx5_pcie_event:299:(pid 9): PCIe slot advertised sufficient power (75W).",
         "error: Nodes n4 not responding", "nfs: server nas01 OK", "        Remapping Failure Occurred        : No",
         "    GPU Recovery Action                   : None",

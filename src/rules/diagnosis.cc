@@ -25,6 +25,8 @@
 #include "rules/stated_settings.h"
 #include "rules/suspects.h"
 #include "rules/told_trouble.h"
+#include "rules/tried_steps.h"
+#include "rules/unread_error.h"
 #include "rules/words.h"
 
 namespace tacet {
@@ -220,6 +222,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     if (!diagnosis.findings.empty() && diagnosis.findings[0].cause.empty())
       diagnosis.findings[0].headline = diagnosis.headline;
     DropAnsweredQuestions(diagnosis);
+    PutTriedStepsLast(incident, diagnosis.findings);
     return diagnosis;
   }
   Finding& first = diagnosis.findings[0];
@@ -240,8 +243,10 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   diagnosis.subjects = first.subjects;
   diagnosis.confidence = first.confidence;
   diagnosis.headline = first.headline;
+  QuoteBesideAnEnd(facts, diagnosis);
   AskWhichCameFirst(diagnosis);
   DropAnsweredQuestions(diagnosis);
+  PutTriedStepsLast(incident, diagnosis.findings);
   return diagnosis;
 }
 

@@ -22,6 +22,30 @@ Finding FallbackFinding(const ToldEvents& told) {
   return finding;
 }
 
+std::string OtherPlugin(const ToldEvents& told) {
+  const std::string& plugin = told.events.front()->As<Warning>().object;
+  return plugin.find("ibfabric") != std::string::npos || plugin == "OFI" ? std::string() : plugin;
+}
+
+Finding OtherPluginFinding(const std::string& plugin, const ToldEvents& told, const ToldEvents& socket) {
+  Finding finding = FallbackFinding(told);
+  finding.confidence = socket ? Confidence::certain : Confidence::likely;
+  finding.headline =
+      "NCCL's network plugin " + plugin + " could not start " + AtTellerWords(told) + ": " +
+      (socket ? "NCCL uses TCP sockets instead" : "NCCL cannot use that network there, and uses TCP sockets or fails");
+  finding.evidence.push_back(CiteEvent(*told.events.front(), "the plugin gives up"));
+  if (socket) finding.evidence.push_back(CiteEvent(*socket.events.front(), "the network NCCL chose"));
+  finding.fix = {
+      "Read the plugin's lines before the cited one (NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,NET): they say what it "
+      "did not find.",
+      "Check that the container has the adapters' devices (ls /dev/infiniband) and the libraries of the plugin in the "
+      "versions that the host's driver and this NCCL need, and that every node has them.",
+      "Then NCCL_DEBUG=INFO must show 'Using network' with the plugin's name. NCCL_NET set to that name makes NCCL "
+      "fail "
+      "instead of using sockets."};
+  return finding;
+}
+
 Finding MpiFallbackFinding(const ToldEvents& told) {
   Finding finding = FallbackFinding({});
   finding.affected_ranks = told.ranks;

@@ -134,6 +134,17 @@ void AddSiteFindings(const Case& facts, std::vector<Finding>& findings) {
       continue;
     }
     Finding finding = FindingOf(facts, report);
+    // Others did start, and wait: it is a matter of that node, and who never joined is missing because of it.
+    const bool awaited = std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
+      return one.cause == "init-rank-missing" && one.confidence == Confidence::possible;
+    });
+    if (awaited && finding.cause.empty() &&
+        (report.message->role == SiteRole::refused || report.message->role == SiteRole::end_only)) {
+      finding.cause = "node-unavailable";
+      finding.headline += "; the ranks that started waited for those of that node";
+      findings.push_back(std::move(finding));
+      continue;
+    }
     // A rule that knows what happened to the job comes first.
     const bool known = std::any_of(findings.begin(), findings.end(), [](const Finding& one) {
       return one.severity == Severity::critical && !one.cause.empty();

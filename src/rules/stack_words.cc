@@ -65,15 +65,27 @@ std::string ErrandWords(const StackReading& one) {
   return "";
 }
 
+// A wait of Python's own library: which function of the program or of a library waits is what tells something.
+bool IsPlainWait(const Incident& incident, const StackReading& one) {
+  const std::string_view file = incident.strings.Get(one.decisive.file);
+  if (!file.ends_with(".py")) return false;
+  switch (ClassifyFrame(incident.strings.Get(one.decisive.function), file)) {
+    case FrameKind::lock:
+    case FrameKind::interpreter: return true;
+    default: return false;
+  }
+}
+
 // What is said behind the owner, once for one and once for several: the meaning first, then the frame.
 struct StackPlace {
   std::string one, several;
   auto operator<=>(const StackPlace&) const = default;
 };
 
-StackPlace WordsOf(const StackReading& one) {
+StackPlace WordsOf(const Incident& incident, const StackReading& one) {
   std::string place = one.where.empty() ? one.call : one.where;
-  const bool inside = !one.call.empty() && place != one.call && !one.call.starts_with("??");
+  const bool inside =
+      !IsPlainWait(incident, one) && !one.call.empty() && place != one.call && !one.call.starts_with("??");
   if (const std::string errand = ErrandWords(one); !errand.empty()) {
     // A launch names its own call; the frame below it is the driver's.
     const bool named = one.errand.kind == StackErrand::Kind::kernel_launch;
@@ -107,7 +119,7 @@ std::string StackWords(const Case& facts) {
       words = "only service threads of " + SubjectWords(SubjectOfStack(facts.incident, *one.thread)) + " are shown (" +
               one.errand.call + "), which wait in every job; the thread that runs the program is missing";
     if (!one.where.empty() || !one.call.empty())
-      by_place[WordsOf(one)].push_back(SubjectOfStack(facts.incident, *one.thread));
+      by_place[WordsOf(facts.incident, one)].push_back(SubjectOfStack(facts.incident, *one.thread));
   }
   std::vector<std::pair<StackPlace, std::vector<Subject>>> places(by_place.begin(), by_place.end());
   std::stable_sort(places.begin(), places.end(),

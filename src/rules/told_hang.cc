@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/nameless_waits.h"
 #include "analysis/stack_reading.h"
 #include "rules/benchmark_verdict.h"
 #include "rules/gpu_load_words.h"
@@ -49,6 +50,25 @@ std::string FinishedWords(const Incident& incident) {
          " exited without an error, and the others may wait for it";
 }
 
+const Event* FirstInterruptedPlace(const Incident& incident) {
+  const auto& events = incident.events;
+  const auto found = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::exception && IsInterrupt(event) && !event.As<Raised>().place.function.empty();
+  });
+  return found == events.end() ? nullptr : &*found;
+}
+
+// "it was in main (finetune.py:61), waiting for data, when it was interrupted": Ctrl-C shows where the job stood.
+std::string InterruptedWords(const Incident& incident) {
+  const Event* event = FirstInterruptedPlace(incident);
+  if (!event) return "";
+  const auto& raised = event->As<Raised>();
+  const std::string who = event->rank.known() ? RankWords({event->rank}) : "the process";
+  return who + " was in " + raised.place.function + " (" + raised.place.file.substr(raised.place.file.rfind('/') + 1) +
+         ":" + std::to_string(raised.place.line) + ")" +
+         (raised.during == Activity::data ? ", where it waited for its data loader," : "") + " when it was interrupted";
+}
+
 // NCCL has chosen its network, and no communicator is ready.
 bool EndsInSetup(const Case& facts) {
   bool begun = false;
@@ -72,7 +92,9 @@ bool IsInLoader(const Case& facts, const ToldPlace& place) {
   };
   const std::vector<StackReading> nameless =
       facts.analyses.stacks.empty() ? ReadNamelessStacks(facts.incident) : std::vector<StackReading>();
-  return place.data_loader || std::any_of(facts.analyses.stacks.begin(), facts.analyses.stacks.end(), waits) ||
+  const Event* interrupted = FirstInterruptedPlace(facts.incident);
+  return place.data_loader || (interrupted && interrupted->As<Raised>().during == Activity::data) ||
+         std::any_of(facts.analyses.stacks.begin(), facts.analyses.stacks.end(), waits) ||
          std::any_of(nameless.begin(), nameless.end(), waits);
 }
 
@@ -184,6 +206,7 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   const OpenCalls calls = FindOpenCalls(facts);
   std::string where = StackWords(facts);
   if (where.empty()) where = calls.words;
+  if (where.empty()) where = InterruptedWords(facts.incident);
   if (where.empty()) where = StoppedBenchmarkWords(facts.incident);
   if (where.empty()) where = ReadGpuLoads(facts.incident, true).words;
   diagnosis.headline =
@@ -213,6 +236,8 @@ void FinishToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   Finding& finding = diagnosis.findings.front();
   const auto& place = told.As<ToldPlace>();
   const GpuLoadView gpus = ReadGpuLoads(facts.incident, true);
+  if (const Event* interrupted = FirstInterruptedPlace(facts.incident); interrupted && StackWords(facts).empty())
+    finding.evidence.push_back(CiteEvent(*interrupted, "where the interrupt met it"));
   for (const Event* row : gpus.cited)
     if (!row->Means(Meaning::in_prose)) finding.evidence.push_back(CiteEvent(*row, GpuLoadWords(*row)));
   if (IsInLoader(facts, place)) {

@@ -26,6 +26,26 @@ std::vector<std::string> StepsOfPauses(const ToldPlace& told) {
               "with tacet profile."};
 }
 
+// The text says what the fast and the slow case differ in: that is looked at first. `differs` is SlowCondition's.
+std::vector<std::string> StepsOfDifference(const std::string& differs) {
+  if (differs == "the number of nodes")
+    return {
+        "Look at the network between the nodes first: NCCL_DEBUG=INFO must show 'Using network IB' (or the name of the "
+        "plugin), not Socket, and NET/IB with GDRDMA for the connections between nodes.",
+        "Measure it without the program: all_reduce_perf of nccl-tests on one node, then on two; ib_write_bw or iperf3 "
+        "between two hosts. Compare with what a step must send: the gradients once or twice per step."};
+  if (differs == "the number of GPUs")
+    return {
+        "Look at the path between the GPUs first: nvidia-smi topo -m (NVLink, PCIe, or across sockets), and "
+        "NCCL_DEBUG=INFO, which shows P2P or SHM for each pair; all_reduce_perf of nccl-tests measures it.",
+        "Then at what the processes share: CPU cores (OMP_NUM_THREADS, loader workers for each rank), storage, and the "
+        "batch size for each GPU, which must stay the same."};
+  return {
+      "Compare the two versions with the same script and data: pip list of both, torch.__config__.show(), the NCCL "
+      "version that NCCL_DEBUG=VERSION prints, and a profile of one step each (torch.profiler).",
+      "Go back to the fast version until the difference is found, and try the versions between them one by one."};
+}
+
 std::vector<std::string> StepsOfSlowness(const Incident& incident) {
   if (!incident.benchmark_runs.empty())
     return {
@@ -82,7 +102,10 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
   finding.explanation = "The lines show no fault; only the text around them says that something is wrong.";
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
   const ToldPlace& pauses = slow ? slow->As<ToldPlace>() : kEmptyDetail<ToldPlace>;
-  finding.fix = pauses.every > 0 ? StepsOfPauses(pauses) : slow ? StepsOfSlowness(facts.incident) : StepsOfAStop();
+  finding.fix = pauses.every > 0        ? StepsOfPauses(pauses)
+                : !slow                 ? StepsOfAStop()
+                : !pauses.where.empty() ? StepsOfDifference(pauses.where)
+                                        : StepsOfSlowness(facts.incident);
   TakeNote(diagnosis, finding);
   diagnosis.status = finding.status;
   diagnosis.confidence = finding.confidence;
@@ -100,6 +123,7 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
                : std::string(
                      "; the text around the log says that the job stops; the lines do not show whether it "
                      "ended or hangs");
+  if (pauses.every <= 0 && !pauses.where.empty()) diagnosis.headline += ", and that it depends on " + pauses.where;
   finding.headline = diagnosis.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }

@@ -47,16 +47,38 @@ static bool IsSurvived(const Incident& incident, const Event& error) {
 }
 
 const Event* UnreadErrorBefore(const Incident& incident, const Event* end) {
+  const Event* consequence = nullptr;  // how something ended says less than any other line
   for (const Event& event : incident.events) {
     if (event.kind != EventKind::unread_error || IsSurvived(incident, event)) continue;
-    if (end && event.Means(Meaning::consequence)) continue;
+    if (event.Means(Meaning::consequence)) {
+      if (!end && !consequence) consequence = &event;
+      continue;
+    }
     if (end && event.source.file == end->source.file && event.source.line > end->source.line) continue;
     return &event;
   }
-  return nullptr;
+  return consequence;
 }
 
 std::string UnreadErrorWords(const Event& error) { return MessageWords(error.text, 160); }
+
+void QuoteBesideAnEnd(const Case& facts, Diagnosis& diagnosis) {
+  if (diagnosis.findings.empty() || diagnosis.findings.front().cause != "rank-dead") return;
+  const auto& events = facts.incident.events;
+  // A signal came from outside of the program.
+  const bool by_itself = std::any_of(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::process_exited && event.As<ProcessEnd>().code > 0;
+  });
+  const Event* event = UnreadErrorBefore(facts.incident, nullptr);
+  if (!by_itself || !event || event->Means(Meaning::consequence)) return;
+  Finding& finding = diagnosis.findings.front();
+  finding.evidence.push_back(CiteEvent(*event, "a line that reports an error, which Tacet does not know"));
+  finding.headline += "; a line reports: '" + UnreadErrorWords(*event) + "'";
+  finding.fix.insert(finding.fix.begin(),
+                     "Read the lines around the one that reports an error: if the program that exited printed it, it "
+                     "is the reason.");
+  diagnosis.headline = finding.headline;
+}
 
 bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis) {
   const Event* event = UnreadErrorBefore(facts.incident, nullptr);

@@ -16,6 +16,7 @@ std::string UnreadErrorWords(const Event& error);
 
 // Better than to say that nothing was found: the line is quoted, although nobody knows what it means. False where there
 // is none.
+void QuoteBesideAnEnd(const Case& facts, Diagnosis& diagnosis);
 bool QuoteUnreadError(const Case& facts, Diagnosis& diagnosis);
 
 }  // namespace tacet

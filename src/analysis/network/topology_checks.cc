@@ -34,7 +34,8 @@ TopologyChecks CheckTopology(const Incident& incident, const TopologyView& view)
   TopologyChecks checks;
   if (view.empty()) return checks;
   for (const Event& event : incident.events)
-    if (event.kind == EventKind::environment) checks.settings.try_emplace(event.As<EnvironmentSetting>().name, &event);
+    if (event.kind == EventKind::environment && !event.Means(Meaning::in_prose))
+      checks.settings.try_emplace(event.As<EnvironmentSetting>().name, &event);
   CheckGraphs(incident, view, checks);
   CheckNics(incident, view, checks);
   CheckWays(incident, view, checks);

@@ -38,6 +38,14 @@ LineUse ReadLibraryError(const LogLine& line, std::string_view status, RecordLis
   return LineUse::not_understood;
 }
 
+// Tried to allocate 34.00 MiB. GPU 0 has a total capacity of 39.39 GiB of which 21.56 MiB is free. Process 4182 has ...
+// (GPU 1; 15.78 GiB total capacity; 13.95 GiB already allocated; 22.75 MiB free; ...)
+// The allocator counts the memory only where it has not enough.
+bool CountsGpuMemory(std::string_view text) {
+  return (Contains(text, "has a total capac") && Contains(text, " is free. ") && Contains(text, " memory in use")) ||
+         (Contains(text, " total capacity; ") && Contains(text, " already allocated; "));
+}
+
 // RuntimeError: CUDA error: an illegal memory access was encountered
 // torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of
 // which ... Cuda failure 700 'an illegal memory access was encountered'
@@ -59,6 +67,7 @@ LineUse ReadCudaError(const LogLine& line, RecordList& out) {
           "Triton Error [CUDA]: out of memory", "CUDA driver error: out of memory", "CUDA runtime error in ",
           "cudaErrorMemoryAllocation", "cudaMalloc failed: out of memory", "Out of memory error on "})
       if (Contains(line.text, context)) return AddCudaError(line, "out of memory", out);
+    if (CountsGpuMemory(line.text)) return AddCudaError(line, "out of memory", out);
   }
   // RuntimeError: cuda runtime error (39) : uncorrectable ECC error encountered at
   // /pytorch/aten/src/THC/THCGeneral.cpp:265
@@ -238,7 +247,10 @@ LineUse AddAbort(const LogLine& line, std::string_view subject, int32_t peer, Re
   return LineUse::understood;
 }
 
+constexpr std::string_view kEndedByWatchdog = "the watchdog ends the process";
+
 // terminate called after throwing an instance of 'c10::DistBackendError'
+// Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA kernels, ...
 // To avoid data inconsistency, we are taking the entire process down.
 // Found key in store: NCCLABORTEDCOMM:... from rank: 3. This means that rank has aborted its NCCL communicators
 // previously ...
@@ -252,7 +264,12 @@ LineUse ReadAbort(const LogLine& line, FailureState& state, RecordList& out) {
   const int32_t peer = IntAfter<int32_t>(line.text, "from rank: ").value_or(-1);
   if (line.has(Keyword::aborted_comm)) return AddAbort(line, "a peer aborted its communicators", peer, out);
   if (line.has(Keyword::remote_error)) return AddAbort(line, "remote error", peer, out);
-  return AddAbort(line, "the watchdog ends the process", -1, out);
+  const LineUse use = AddAbort(line, kEndedByWatchdog, -1, out);
+  // The lines that name the operation may be missing.
+  if (TorchLogRecord* ended = out.Said(TorchLogKind::abort_signal, line, kEndedByWatchdog);
+      ended && Contains(line.text, "NCCL operations have failed or timed out"))
+    ended->object = "an NCCL operation failed or timed out, and its watchdog ended the process";
+  return use;
 }
 
 //   what():  could not open file model.bin

@@ -8,14 +8,18 @@ namespace {
 
 // XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.
 // Execution of replica 0 failed: Resource exhausted: Out of memory while trying to allocate 8589934592 bytes.
+// Failed to allocate request for 7.45GiB (8000000000B) on device ordinal 0
 // RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm.
 // tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[64,4096]
 // A message that is larger than gRPC allows is a resource that is exhausted, too.
 bool TellsNoMemory(std::string_view text) {
   if (ContainsAny(text, {"OOM when allocating tensor", "Resource exhausted: Out"})) return true;
+  if (Contains(text, "Failed to allocate request for ") && Contains(text, "on device ordinal")) return true;
+  // The same words with "this is not a failure" only tell of a slower way.
+  if (const auto asked = After(text, "_bfc) ran out of memory trying to allocate "))
+    return Contains(*asked, "(rounded to ") && !Contains(*asked, "not a failure");
   const auto words = After(text, "RESOURCE_EXHAUSTED: ");
-  return words && ContainsAny(*words, {"ut of memory", "Attempting to allocate ", "Attempting to reserve ",
-                                       "Failed to allocate request"});
+  return words && ContainsAny(*words, {"ut of memory", "Attempting to allocate ", "Attempting to reserve "});
 }
 
 // ... UNAVAILABLE: failed to connect to all addresses; last error: UNKNOWN: ipv4:10.1.2.3:8476: Failed to connect to

@@ -499,6 +499,8 @@ bool IsOfAJob(const Looks& look) {
   const auto shaped = static_cast<size_t>(outline.shaped);
   constexpr size_t kFewLinesOfTraining = 5;
   if (look.figures.lines_of_training() >= kFewLinesOfTraining || look.attended) return true;
+  constexpr size_t kFewRows = 3;  // below their heading
+  if (look.figures.rows_of_training() >= kFewRows) return true;
   if (look.asked && !outline.ranks.empty()) return true;
   // Any program of Python may warn: only beside words of a job is it one's.
   const bool known = std::any_of(outline.harmless.begin(), outline.harmless.end(),

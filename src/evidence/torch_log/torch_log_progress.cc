@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text_scan.h"
 
@@ -130,6 +131,9 @@ void TryWord(std::string_view text, size_t at, ProgressWords& found) {
     case 'i':
       for (const std::string_view word : {"iteration", "iter"})
         if (!found.step) found.step = number_behind(word);
+      // MXNet: "Iter[0] Batch [10]  Speed: ...": the batch tells more.
+      if (found.step && ContainsAny(rest.substr(0, 24), {" Batch [", " batch ["}))
+        found.epoch = std::exchange(found.step, std::nullopt);
       break;
     case 'e':
       if (found.epoch) break;

@@ -399,6 +399,7 @@ FigureReader::Line FigureReader::Read(std::string_view text, int32_t rank, const
   AddValues(parts, source, out);
   AddSeries(parts, source, out);
   const bool of_step = parts.sums || share.work >= 0 || share.data >= 0 || (of_table && parts.values.size() > 1);
+  training_rows_ += of_table && parts.loss != nullptr && share.place >= 0;
   training_lines_ += parts.loss != nullptr || (of_step && !parts.at.empty());
   const bool added = AddShare(parts, source, out);
   AddDecimals(parts, of_table, source, out);

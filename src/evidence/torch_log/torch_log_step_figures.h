@@ -24,6 +24,8 @@ class FigureReader {
   Line Read(std::string_view text, int32_t rank, const SourceRef& source, LogOutline& out);
   // Lines that look like the figures of a training: a step beside a loss or a part of a step.
   size_t lines_of_training() const { return training_lines_; }
+  // Rows of a table with a column of steps and one of losses.
+  size_t rows_of_training() const { return training_rows_; }
 
  private:
   struct Parts;
@@ -56,7 +58,7 @@ class FigureReader {
   std::map<int32_t, TitledRows> titled_;  // of each rank
   StepShare block_;                       // whose lines follow: "--- rank 2 step 10"
   bool in_block_ = false, block_kept_ = false;
-  size_t training_lines_ = 0;
+  size_t training_lines_ = 0, training_rows_ = 0;
 };
 
 }  // namespace tacet

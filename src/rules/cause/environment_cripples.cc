@@ -22,7 +22,7 @@ using Values = std::map<std::string, Holders>;  // name -> value -> where
 Values CollectValues(const Case& facts) {
   Values values;
   for (const Event& event : facts.incident.events)
-    if (event.kind == EventKind::environment) {
+    if (event.kind == EventKind::environment && !event.Means(Meaning::in_prose)) {
       const auto& setting = event.As<EnvironmentSetting>();
       values[setting.name][setting.value].push_back(&event);
     }

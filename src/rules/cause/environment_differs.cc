@@ -60,7 +60,7 @@ const Event* FindWithout(const Case& facts, std::string_view name) {
   std::set<uint32_t> tells, has, done;
   for (const Event& event : facts.incident.events) {
     if (event.kind == EventKind::init_completed) done.insert(event.speaker);
-    if (event.kind != EventKind::environment) continue;
+    if (event.kind != EventKind::environment || event.Means(Meaning::in_prose)) continue;
     tells.insert(event.speaker);
     if (event.As<EnvironmentSetting>().name == name) has.insert(event.speaker);
   }

@@ -35,7 +35,7 @@ GivenEnvironment CollectLogged(const Incident& incident, Citations& citations) {
   for (const Event& event : incident.events) {
     if (event.kind == EventKind::nccl_version && logged.nccl == 0)
       logged.nccl = ParseReleaseNumber(event.As<Version>().number);
-    if (event.kind != EventKind::environment) continue;
+    if (event.kind != EventKind::environment || event.Means(Meaning::in_prose)) continue;
     const auto& [name, value] = event.As<EnvironmentSetting>();
     if (citations.try_emplace({name, value}, &event).second)
       logged.variables.push_back({name, value, event.source.line});

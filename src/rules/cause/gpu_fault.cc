@@ -55,6 +55,15 @@ std::string OtherToldXids(const Incident& incident, const Event& lead) {
   return others;
 }
 
+// A kernel that failed keeps its GPU from what comes next, such as a switch to another context: the first fault of a
+// device is the cause, unless what comes later is one of hardware, which no program makes.
+bool MayFollowFrom(const Event& first, const Event& later) {
+  const auto &one = first.As<Xid>(), &other = later.As<Xid>();
+  const XidMeaning* meaning = FindXid(other.number);
+  return first.kind == EventKind::xid && later.kind == EventKind::xid && one.pci == other.pci && meaning &&
+         meaning->origin != XidOrigin::hardware && meaning->origin != XidOrigin::driver;
+}
+
 bool IsNamed(const Case& facts, const Event& event) {
   return event.speaker < facts.incident.processes.size() && facts.incident.processes[event.speaker].rank == event.rank;
 }
@@ -146,7 +155,7 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
       }
       // The program's own faults (13, 31) matter less than those of the hardware, and a tool that merely asked the GPU
       // less than a process that may be a rank.
-      if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event)) ||
+      if (!lead || (IsOfAProgram(*lead) && !IsOfAProgram(event) && !MayFollowFrom(*lead, event)) ||
           (lead->Means(Meaning::of_service) && !event.Means(Meaning::of_service) &&
            IsOfAProgram(*lead) == IsOfAProgram(event)))
         lead = &event;

@@ -219,6 +219,8 @@ static RuleAnswer JudgeRankMissing(const Case& facts) {
     finding.headline +=
         " (" + std::to_string(rendezvous.joined) + " of " + std::to_string(rendezvous.expected) + " joined)";
   if (by_launcher && missing.empty()) TellLauncher(rendezvous, finding);
+  // The launcher names the node that refused to start its task.
+  if (by_launcher && missing.empty() && !rendezvous.host.empty()) finding.cause = "node-unavailable";
   const bool of_nodes = rendezvous.of_nodes && missing.empty();
   if (of_nodes) TellNodes(finding);
   const bool of_slice = told && waiting && told->text.find("TPU backend initialization") != std::string::npos;

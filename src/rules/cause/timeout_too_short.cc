@@ -162,8 +162,30 @@ static bool JudgeLateCounters(const Case& facts, RuleAnswer& answer) {
   return true;
 }
 
+// Nothing but a sentence tells of it: what one rank does takes longer than the others wait.
+static bool JudgeToldLimit(const Case& facts, RuleAnswer& answer) {
+  const auto& events = facts.incident.events;
+  const auto told = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::watchdog_timeout && event.Means(Meaning::in_prose);
+  });
+  if (told == events.end() || !facts.analyses.sources.empty()) return false;
+  Finding finding;
+  finding.cause = "timeout-too-short";
+  finding.status = Status::hang;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  finding.headline = "something takes longer than the others wait for it (" +
+                     DurationWords(told->As<WatchdogTimeout>().timeout_ms * 1'000'000) +
+                     "), as the text says: a time limit ends the job";
+  finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
+  finding.fix = LateRankSteps();
+  answer.findings.push_back(std::move(finding));
+  return true;
+}
+
 static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
+  if (JudgeToldLimit(facts, answer)) return answer;
   if (JudgeRankAtWork(facts, answer) || JudgeLateCounters(facts, answer)) return answer;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::job_time_limit && !ProgressShortlyBefore(facts, event)) {

@@ -30,8 +30,6 @@ struct NetworkChoice {
   const Event *told_staged = nullptr, *told_fast = nullptr;
 };
 
-bool IsConnectionOverIb(const Event& event) { return event.Means(Meaning::over_infiniband); }
-
 NetworkChoice ReadChoices(const Case& facts) {
   NetworkChoice choice;
   std::set<uint32_t> fast_processes, direct_processes;
@@ -53,7 +51,7 @@ NetworkChoice ReadChoices(const Case& facts) {
       TakeTold(facts, event, choice.no_plugin);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "mpi-network-unused")
       TakeTold(facts, event, choice.mpi);
-    const bool direct = (IsConnectionOverIb(event) && event.Means(Meaning::gpu_direct)) ||
+    const bool direct = (event.Means(Meaning::over_infiniband) && event.Means(Meaning::gpu_direct)) ||
                         (event.kind == EventKind::gpu_direct && event.As<GpuDirect>().on);
     if (direct) direct_processes.insert(event.speaker);
   }
@@ -66,7 +64,7 @@ NetworkChoice ReadChoices(const Case& facts) {
     }
     // A process with GPUDirect on one adapter may do without it on another that is far from its GPU.
     if (direct_processes.contains(event.speaker)) continue;
-    if (IsConnectionOverIb(event)) TakeTold(facts, event, choice.staged);
+    if (event.Means(Meaning::over_infiniband)) TakeTold(facts, event, choice.staged);
     if (event.kind == EventKind::gpu_direct && !event.As<GpuDirect>().on && !event.Means(Meaning::in_prose))
       TakeTold(facts, event, choice.direct_off);
   }
@@ -158,7 +156,7 @@ Finding StagedFinding(const Case& facts, const ToldEvents& told) {
 
 bool IsToldToUseSockets(const Case& facts) {
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
-    if (event.kind != EventKind::environment) return false;
+    if (event.kind != EventKind::environment || event.Means(Meaning::in_prose)) return false;
     const auto& setting = event.As<EnvironmentSetting>();
     return (setting.name == "NCCL_IB_DISABLE" && setting.value != "0") || setting.name == "NCCL_NET";
   });
@@ -195,10 +193,12 @@ bool UsesFabric(const Case& facts) {
 }
 
 Finding NoProviderFinding(const NetworkChoice& choice) {
+  if (const std::string plugin = choice.no_provider ? std::string() : OtherPlugin(choice.no_plugin); !plugin.empty())
+    return OtherPluginFinding(plugin, choice.no_plugin, choice.socket);
   const ToldEvents& told = choice.no_provider ? choice.no_provider : choice.no_plugin;
   Finding finding = FallbackFinding(told);
   finding.confidence = choice.socket ? Confidence::certain : Confidence::likely;
-  const std::string& provider = told.events.front()->As<Warning>().object;
+  const std::string provider = choice.no_provider ? told.events.front()->As<Warning>().object : std::string();
   finding.headline =
       (choice.no_provider ? "libfabric finds no device" + (provider.empty() ? "" : " of the provider " + provider) +
                                 " " + AtTellerWords(told)
