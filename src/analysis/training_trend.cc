@@ -73,9 +73,6 @@ bool IsNobodys(const Incident& incident, const TrainingValue& loss) {
 // It was a number for some lines, and is none any more.
 bool IsLostFigure(const FigureSeries& figure, const Patience& patience) {
   const TrainingValue& value = figure.value;
-  // The loss of validation is often pasted alone.
-  if (figure.held_out && figure.kind == FigureSeries::Kind::loss && value.run > 0 && value.run == value.lines)
-    return true;
   // The loss itself needs fewer lines than a figure of which nobody knows what it is.
   const bool of_loss = figure.kind == FigureSeries::Kind::loss && !figure.held_out;
   return value.run >= (of_loss ? std::min<int64_t>(2, patience.lost_lines) : patience.lost_lines) &&

@@ -30,7 +30,8 @@ constexpr size_t kLongestMessage = 2000, kShortestMessage = 20;
 // Another line says already what went wrong. How a process ended is no reason.
 bool TellsAReason(const Event& event) {
   switch (event.kind) {
-    case EventKind::exception: return !event.Means(Meaning::consequence);
+    case EventKind::exception:  // Ctrl-C is a reason, and what is printed behind it comes of it
+      return !event.Means(Meaning::consequence) || event.As<Raised>().type == "KeyboardInterrupt";
     case EventKind::nccl_warning: return event.As<Warning>().role == NcclWarningRole::cause;
     case EventKind::site_message: {
       const SiteMessage* message = FindSiteMessage(event.As<SiteNote>().id);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/nameless_waits.h"
 #include "rules/message_words.h"
 #include "rules/words.h"
 
@@ -58,13 +59,15 @@ bool OthersPrint(const Case& facts, const std::map<Rank, std::vector<const OwnLi
   return count >= kFewestLines;
 }
 
-// Nobody printed anything behind it, as far as the lines of one file tell.
-bool IsLastOfAll(const Case& facts, const std::vector<Awaiting>& waits) {
+// Nobody printed anything behind it, as far as the lines of one file tell. `several`: a line of each other rank may
+// stand there, which was on its way to where it waits.
+bool IsLastOfAll(const Case& facts, const std::vector<Awaiting>& waits, bool several) {
+  std::map<int32_t, size_t> behind;
   for (const LogOutline& outline : facts.incident.outlines)
     for (const OwnLine& line : outline.own_lines)
       for (const Awaiting& wait : waits)
         if (!IsOutsideWait(line) && line.source.file == wait.line->source.file &&
-            line.source.line > wait.line->source.line)
+            line.source.line > wait.line->source.line && (!several || ++behind[line.rank] > waits.size()))
           return false;
   return true;
 }
@@ -114,12 +117,15 @@ void AddSteps(const std::vector<Awaiting>& waits, const std::string& who, Findin
 std::optional<Finding> LastLineFinding(const Case& facts, const std::vector<Awaiting>& waits,
                                        const std::map<Rank, std::vector<const OwnLine*>>& lines) {
   const JobEnd& end = facts.analyses.end;
-  if (end.kind == JobEnding::finished || end.kind == JobEnding::crashed || end.said || !IsLastOfAll(facts, waits))
+  // Ctrl-C behind such a line: somebody saw the job stand.
+  const bool by_hand = end.kind == JobEnding::crashed && end.told && IsInterrupt(*end.told);
+  if (end.kind == JobEnding::finished || (end.kind == JobEnding::crashed && !by_hand) || end.said ||
+      !IsLastOfAll(facts, waits, by_hand))
     return std::nullopt;
   if (waits.size() == lines.size() && !OthersPrint(facts, lines)) return std::nullopt;
   // A wait that is told once may be over a moment later, unless somebody has to end it.
   const OwnLine& first = *waits.front().line;
-  if (first.wait != LineWait::person && first.times < kOften) return std::nullopt;
+  if (first.wait != LineWait::person && first.times < kOften && !by_hand) return std::nullopt;
   Rank writer;
   const OwnLine* written = WriterOf(lines, first.awaited, &writer);
   // It is there by what another rank says, and nothing shows that these do not see it.
@@ -135,7 +141,8 @@ std::optional<Finding> LastLineFinding(const Case& facts, const std::vector<Awai
   finding.headline =
       who + (one ? " waits, according to its last line" : " wait, according to their last lines") + ": " +
       QuotedLine(first) + (first.times >= kOften ? ", printed " + std::to_string(first.times) + " times" : "") +
-      "; nothing is printed after that, so " + (others.empty() ? "the others" : RankWords(others)) + " most likely " +
+      (by_hand ? "; nothing is printed after that until Ctrl-C, so " : "; nothing is printed after that, so ") +
+      (others.empty() ? "the others" : RankWords(others)) + " most likely " +
       (others.size() == 1 ? "waits for " : "wait for ") + (one ? "it" : "them") + " in a collective";
   finding.evidence.push_back({first.source, first.text, "the last line of " + RankWords({waits.front().rank})});
   if (written) {

@@ -125,6 +125,7 @@ const std::vector<Explanation>& Table() {
 constexpr IndependentPair kIndependent[] = {
     // A rank that leaves out the step in which its loss is NaN does both.
     {"collective-skipped", "training-not-finite"},
+    {"collective-mismatch-size", "training-not-finite"},
     // A node that is gone, and the pods that were evicted from it: beside other nodes that are down it is no reason.
     {"killed-by-scheduler", "node-unavailable"},
     {"gpu-stalled", "rank-stuck-on-host"},

@@ -152,11 +152,15 @@ TEST(PrintedBlame, InACircleOfReceivesNobodyIsNamed) {
   EXPECT_TRUE(VerdictOf(files).ranks.empty());
 }
 
-TEST(PrintedBlame, WhereRanksWaitAtDifferentLinesNobodyIsNamed) {
-  const Files files = {{"rank0.log", OwnSteps(0) + Traceback(kTimeUp, 24, "all_reduce")},
-                       {"rank1.log", OwnSteps(1) + Traceback(kTimeUp, 31, "broadcast")},
-                       {"rank2.log", OwnSteps(2) + Traceback(kPeerGone, 24, "all_reduce")}};
-  EXPECT_TRUE(VerdictOf(files).ranks.empty());
+TEST(PrintedBlame, WhoWaitsInAnotherOperationThanAllOthersIsNamed) {
+  const auto verdict_of = [](const std::string& call) {
+    return VerdictOf({{"rank0.log", OwnSteps(0) + Traceback(kTimeUp, 24, "all_reduce")},
+                      {"rank1.log", OwnSteps(1) + Traceback(kTimeUp, 31, "broadcast")},
+                      {"rank2.log", OwnSteps(2) + Traceback(kPeerGone, 24, call)}});
+  };
+  EXPECT_EQ(verdict_of("all_reduce").cause, "collective-mismatch-operation");
+  EXPECT_EQ(verdict_of("all_reduce").ranks, std::vector<int>{1});
+  EXPECT_TRUE(verdict_of("barrier").ranks.empty()) << "each in its own";
 }
 
 std::string Settings(int rank, int world) {

@@ -387,6 +387,10 @@ class LogReader {
     const bool work_bar = work_bar_.Read(line);
     if (line.text.starts_with("Exception raised from ")) NoteBareTimeout(line);
     VoiceState& state = *voices_[line.voice];
+    if (IsObjectDump(line.text)) {
+      state.traceback.End(out_);
+      return LineUse::ignored;
+    }
     // What stands below an error may begin so as well, and belongs to it.
     if (!line.tagged && !state.traceback.in_message() && IsAdvice(line.text)) return LineUse::ignored;
     if (!line.tagged) {

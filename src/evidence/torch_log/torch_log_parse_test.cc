@@ -146,6 +146,8 @@ TEST(TorchLogMismatch, ReadsFingerPrintsOfEveryVersion) {
 TEST(TorchLogProgress, FindsTheStepOfManyTrainers) {
   EXPECT_EQ(FindProgress("step 10 loss 0.3"), 10);
   EXPECT_EQ(FindProgress("[step 10]"), 10);
+  EXPECT_EQ(FindProgress("2026-04-02 10:00:01,120: Iteration took 31.2 s."), -1);
+  EXPECT_EQ(FindProgress("the step took a while"), std::nullopt);
   EXPECT_EQ(FindProgress("Iter[0] Batch [20]\tSpeed: 119.8 samples/sec"), 20);
   EXPECT_EQ(FindProgress("global_step=512, loss=0.3"), 512);
   EXPECT_EQ(FindProgress(" iteration      100/     500 | consumed samples: 51200"), 100);

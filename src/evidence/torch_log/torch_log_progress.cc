@@ -112,11 +112,22 @@ bool TellsWhatCameOfIt(std::string_view behind) {
 
 struct ProgressWords {
   std::optional<int64_t> step, epoch;
-  bool loss = false;
+  bool loss = false;  // or the time of a step: progress without its number
 };
+
+// "Iteration took 31.2 s": a step whose number is not told.
+bool TellsWhatItTook(std::string_view rest) {
+  for (const std::string_view word : {"iteration", "iter", "step", "batch"})
+    if (StartsWithWord(rest, word) && rest.substr(word.size()).starts_with(" took ")) {
+      const std::string_view behind = rest.substr(word.size() + 6);
+      return !behind.empty() && IsDigit(behind[0]);
+    }
+  return false;
+}
 
 void TryWord(std::string_view text, size_t at, ProgressWords& found) {
   const std::string_view rest = text.substr(at);
+  if (TellsWhatItTook(rest)) found.loss = true;
   const auto number_behind = [&](std::string_view word) -> std::optional<int64_t> {
     if (!StartsWithWord(rest, word) || IsSetting(text.substr(0, at))) return std::nullopt;
     const auto number = NumberBehind(WithoutPhase(rest.substr(word.size())));

@@ -39,14 +39,16 @@ std::string_view TypeOf(std::string_view body) {
   return body.substr(0, end);
 }
 
-// What a function of torch.distributed and what is built on it does, where it is an exchange of two ranks or a barrier;
-// empty: another call.
+// The operation that a function of torch.distributed is; empty: none.
 std::string_view CallOf(std::string_view function) {
   for (const std::string_view one : {"send", "isend", "send_object_list"})
     if (function == one) return "send";
   for (const std::string_view one : {"recv", "irecv", "recv_object_list", "batch_isend_irecv"})
     if (function == one) return "recv";
-  return function == "barrier" || function == "monitored_barrier" ? "barrier" : std::string_view();
+  for (const std::string_view begin : {"barrier", "monitored_barrier", "all_reduce", "all_gather", "all_to_all",
+                                       "broadcast", "reduce", "gather", "scatter"})
+    if (function.starts_with(begin)) return function;
+  return {};
 }
 
 // mp.spawn, and programs that start others and wait until they end.
@@ -302,6 +304,8 @@ static bool IsNameOfException(std::string_view type) {
   const size_t dot = type.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? type : type.substr(dot + 1);
   if (last.empty()) return false;
+  // "WARNING:torch.distributed.run:" of a logger
+  if (std::none_of(last.begin(), last.end(), [](char c) { return c >= 'a' && c <= 'z'; })) return false;
   if ((last[0] >= 'A' && last[0] <= 'Z') || last[0] == '_') return true;
   return last.ends_with("error") || last.ends_with("timeout") || last.ends_with("exit");
 }
@@ -457,6 +461,14 @@ bool TracebackReader::TakeLateMessage(const LogLine& line, RecordList& out) {
   std::swap(raised_, unended_);
   unended_ = RaisedException();
   return true;
+}
+
+bool IsObjectDump(std::string_view text) {
+  if (text == "lost sys.stderr") return true;
+  if (!TakeLiteral(text, "object ")) return false;
+  for (const std::string_view what : {"address  : ", "refcount : ", "type     : ", "type name: ", "repr     : "})
+    if (text.starts_with(what)) return true;
+  return false;
 }
 
 LineUse TracebackReader::Read(const LogLine& line, RecordList& out) {

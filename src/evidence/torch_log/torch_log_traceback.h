@@ -38,6 +38,12 @@ bool IsTracebackFrame(std::string_view text);
 // "During handling of the above exception, another exception occurred".
 enum class ChainLink : uint8_t { none, handling, direct_cause };
 
+// object address  : 0x7fefad13c7c0
+// object repr     : RuntimeError('[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:35208')
+// lost sys.stderr
+// What Python prints of an error that comes up while it ends already.
+bool IsObjectDump(std::string_view text);
+
 struct RaisedException {
   std::string type, message;
   std::string function, file;  // innermost frame in the user's own code
@@ -45,7 +51,7 @@ struct RaisedException {
   bool in_spawn = false;       // raised by torch.multiprocessing.spawn for a process of its own
   bool in_rendezvous = false;  // raised while the job's store was being set up
   bool in_collective = false;  // raised below a call of torch.distributed
-  std::string call;            // "send", "recv", "barrier": ... which one, where it is one of these
+  std::string call;            // "send", "all_reduce": ... which one
   bool watches = false;        // a process that waits for its children
   bool of_job = false;         // a frame is of code that several processes run together
   int32_t origin = -1;         // the rank that raised it, where another one prints it

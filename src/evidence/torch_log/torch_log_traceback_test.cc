@@ -379,6 +379,30 @@ TEST(TorchLogTraceback, WhereCtrlCMeetsAProcessThatWatchesOthersIsNoPlace) {
   EXPECT_EQ(place_of("/usr/lib/python3/dist-packages/torch/autograd/graph.py", "_engine_run_backward"), "main");
 }
 
+TEST(TorchLogTraceback, WhatComesUpWhilePythonEndsIsNoError) {
+  const std::string dump =
+      "object address  : 0x7fefad13c7c0\nobject refcount : 2\nobject type     : 0x947600\n"
+      "object type name: RuntimeError\n"
+      "object repr     : RuntimeError('[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [10.0.0.1]:35')\n"
+      "lost sys.stderr\n";
+  const Event raised =
+      OneEvent(ReadText(OneFrame("f", "step()", "KeyboardInterrupt") + dump, "a.log"), EventKind::exception);
+  EXPECT_EQ(raised.text, "");
+  EXPECT_TRUE(EventsOf(ReadText("step 1 loss 2\nstep 2 loss 2\n" + dump, "a.log"), EventKind::connection_lost).empty());
+}
+
+TEST(TorchLogTraceback, AWordOfALoggerIsNoException) {
+  const Event raised =
+      OneEvent(ReadText("Traceback (most recent call last):\n"
+                        "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 7 closing "
+                        "signal SIGINT\n  File \"/srv/a.py\", line 7, in main\n    go()\n"
+                        "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 8 closing "
+                        "signal SIGINT\nKeyboardInterrupt\n",
+                        "a.log"),
+               EventKind::exception);
+  EXPECT_EQ(raised.As<Raised>().type, "KeyboardInterrupt");
+}
+
 TEST(TorchLogTraceback, ABarrierIsTold) {
   const std::string text =
       "Traceback (most recent call last):\n  File \"/srv/a.py\", line 7, in main\n    dist.barrier()\n"

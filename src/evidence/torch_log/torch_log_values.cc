@@ -163,6 +163,18 @@ void FindTime(std::string_view text, LineValues& found) {
       take(NumberBefore(text, "ms/batch") / 1000, "step") || take(NumberBefore(text, "ms/step") / 1000, "step") ||
       rate(NumberBefore(text, "steps/s"), "step"))
     return;
+  // "Iteration took 31.2 s."
+  for (const std::string_view name : {"teration took ", "ter took ", "tep took ", "atch took "})
+    if (auto rest = After(text, name)) {
+      double seconds = 0;
+      if (!TakeDouble(*rest, &seconds)) continue;
+      SkipBlanks(*rest);
+      if (rest->starts_with("ms")) seconds /= 1000;
+      if ((rest->starts_with("ms") || rest->starts_with("s")) && take(seconds, "step")) {
+        found.exact = true;
+        return;
+      }
+    }
   if (!Contains(text, "tim")) return;
   for (const std::string_view name :
        {"train_step_timing in s", "step_time", "step time", "iter_time", "time/step", "batch_time"})
@@ -443,6 +455,10 @@ std::optional<NotFinite> FindNotFinite(std::string_view text) {
   if (!says && !names) return std::nullopt;
   const bool of_loss = !Contains(low, "grad");
   if (of_loss && !Contains(low, "loss")) return std::nullopt;
+  // Of an evaluation, which may have had nothing to evaluate.
+  if (of_loss && (IsOfEvaluation(low) || ContainsAny(low, {"val_loss", "eval_loss", "valid_loss", "val loss",
+                                                           "eval loss", "test_loss", "test loss", "not counted"})))
+    return std::nullopt;
   std::string_view word = "not finite";
   for (const std::string_view one : {"nan", "inf"})
     for (size_t at = low.find(one); at != std::string::npos && word == "not finite"; at = low.find(one, at + 1)) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/mismatch_finding.h"
+#include "rules/parted_finding.h"
 
 namespace tacet {
 
 static RuleAnswer JudgeCollectiveMismatchOperation(const Case& facts) {
-  return JudgeMismatch(facts, CallAspect::operation, "collective-mismatch-operation");
+  RuleAnswer answer = JudgeMismatch(facts, CallAspect::operation, "collective-mismatch-operation");
+  if (answer.findings.empty())
+    if (auto parted = PartedFinding(facts, "collective-mismatch-operation"))
+      answer.findings.push_back(std::move(*parted));
+  return answer;
 }
 
 extern const Rule kCollectiveMismatchOperationRule;

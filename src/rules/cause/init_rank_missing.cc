@@ -267,6 +267,28 @@ static bool LackOnlyFew(const Case& facts, const LogOutline& outline, const FewJ
          outline.ranks.size() == outline.joining.size();
 }
 
+static void TellFewJoined(FewJoined few, const Event* told, RuleAnswer& answer) {
+  const bool one = few.missing.size() == 1;
+  Finding finding;
+  finding.cause = "init-rank-missing";
+  finding.status = told ? Status::hang : Status::undetermined;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::possible;
+  if (!told) finding.ranks = few.missing;
+  finding.headline = few.words + (few.came.size() == 1 ? " prints that it joins" : " print that they join") +
+                     " the setup; " + RankWords(few.missing) +
+                     (one ? " did not start, or prints" : " did not start, or print") + " elsewhere";
+  finding.affected_ranks = std::move(few.came);
+  finding.evidence.push_back({few.source, few.text, "the last rank that says that it joins"});
+  finding.evidence.push_back(
+      told ? CiteEvent(*told, "the text around the log says that the job hangs")
+           : CiteAbsence("no line is of " + RankWords(few.missing) + ", and no rank prints anything after that"));
+  finding.fix = {std::string(kLaunchAllStep),
+                 "If they run: read the output of " + std::string(one ? "that rank" : "those ranks") +
+                     ", and see from every node that MASTER_ADDR and MASTER_PORT of rank 0 can be reached (nc -zv)."};
+  answer.findings.push_back(std::move(finding));
+}
+
 // The text ends where a few of its processes say that they join, and says that the job hangs, or only few are missing.
 static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
   const auto& events = facts.incident.events;
@@ -276,27 +298,12 @@ static void JudgeFewJoined(const Case& facts, RuleAnswer& answer) {
   for (const LogOutline& outline : facts.incident.outlines) {
     auto few = FindFewJoined(outline);
     if (!few || (!hangs && !LackOnlyFew(facts, outline, *few))) continue;
-    const bool one = few->missing.size() == 1;
-    Finding finding;
-    finding.cause = "init-rank-missing";
-    finding.status = hangs ? Status::hang : Status::undetermined;
-    finding.severity = Severity::critical;
-    finding.confidence = Confidence::possible;
-    if (!hangs) finding.ranks = few->missing;
-    finding.headline = few->words + (few->came.size() == 1 ? " prints that it joins" : " print that they join") +
-                       " the setup; " + RankWords(few->missing) +
-                       (one ? " did not start, or prints" : " did not start, or print") + " elsewhere";
-    finding.affected_ranks = std::move(few->came);
-    finding.evidence.push_back({few->last->source, few->last->text, "the last rank that says that it joins"});
-    finding.evidence.push_back(
-        hangs ? CiteEvent(*told, "the text around the log says that the job hangs")
-              : CiteAbsence("no line is of " + RankWords(few->missing) + ", and no rank prints anything after that"));
-    finding.fix = {std::string(kLaunchAllStep),
-                   "If they run: read the output of " + std::string(one ? "that rank" : "those ranks") +
-                       ", and see from every node that MASTER_ADDR and MASTER_PORT of rank 0 can be reached (nc -zv)."};
-    answer.findings.push_back(std::move(finding));
+    TellFewJoined(std::move(*few), hangs ? &*told : nullptr, answer);
     return;
   }
+  const bool ended = facts.analyses.end.kind == JobEnding::crashed || facts.analyses.end.kind == JobEnding::finished;
+  if (auto few = ended ? std::nullopt : FindFewWaiting(facts.incident))
+    TellFewJoined(std::move(*few), hangs ? &*told : nullptr, answer);
 }
 
 static RuleAnswer JudgeMissing(const Case& facts) {

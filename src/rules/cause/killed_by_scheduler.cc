@@ -238,10 +238,10 @@ void AddWhoWaited(const Case& facts, const Event& kill, Finding& finding) {
 void AddWhoJoined(const Case& facts, const Event& kill, Finding& finding) {
   for (const LogOutline& outline : facts.incident.outlines) {
     const auto few = FindFewJoined(outline, kill.source.line);
-    if (!few || few->last->source.file != kill.source.file) continue;
+    if (!few || few->source.file != kill.source.file) continue;
     finding.headline += "; until then " + few->words + " had printed that " +
                         (few->came.size() == 1 ? "it joins" : "they join") + " the setup";
-    finding.evidence.push_back({few->last->source, few->last->text, "the last rank that says that it joins"});
+    finding.evidence.push_back({few->source, few->text, "the last rank that says that it joins"});
     finding.fix.insert(finding.fix.begin(), std::string(kLaunchAllStep));
     return;
   }

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "rules/parted_finding.h"
 #include "rules/rule.h"
 #include "rules/stack_only.h"
 #include "rules/words.h"
@@ -138,6 +139,8 @@ static RuleAnswer JudgeP2pCycle(const Case& facts) {
     if (!answer.findings.empty()) return answer;
   }
   JudgeCycleByStacks(facts, answer);
+  if (answer.findings.empty())
+    if (auto parted = PartedFinding(facts, "p2p-cycle")) answer.findings.push_back(std::move(*parted));
   return answer;
 }
 

@@ -7,6 +7,7 @@
 #include "rules/activity_words.h"
 #include "rules/hang_finding.h"
 #include "rules/message_words.h"
+#include "rules/parted_finding.h"
 #include "rules/rule.h"
 #include "rules/site_steps.h"
 #include "rules/stack_only.h"
@@ -346,6 +347,8 @@ static RuleAnswer JudgeP2pUnmatched(const Case& facts) {
   if (answer.findings.empty()) JudgeUnmatchedByStacks(facts, answer);
   if (answer.findings.empty()) JudgePairSetup(facts, answer);
   if (answer.findings.empty()) JudgeToldExchange(facts, answer);
+  if (answer.findings.empty())
+    if (auto parted = PartedFinding(facts, "p2p-unmatched")) answer.findings.push_back(std::move(*parted));
   return answer;
 }
 
