@@ -138,7 +138,10 @@ void LeaveOutColumns(std::vector<TextRow>& table, size_t width, bool host_named)
     return std::all_of(table.begin() + 1, table.end(),
                        [&](const TextRow& row) { return row[column].text == table[1][column].text; });
   };
-  if (same(kHostColumn) && (host_named || NaturalWidth(table) > width)) clear(kHostColumn);
+  std::set<std::string_view> hosts;  // a rank whose host is not known is on no other one
+  for (size_t row = 1; row < table.size(); ++row) hosts.insert(table[row][kHostColumn].text);
+  hosts.erase("");
+  if (hosts.size() == 1 && ((same(kHostColumn) && host_named) || NaturalWidth(table) > width)) clear(kHostColumn);
   if (table.size() > 2 && same(kSignColumn)) clear(kSignColumn);
   if (NaturalWidth(table) > width) clear(kSignColumn);
   if (NaturalWidth(table) > width)

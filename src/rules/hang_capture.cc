@@ -35,6 +35,11 @@ bool HasAllStacks(const Case& facts) {
   return !life.ranks.empty() && static_cast<size_t>(life.stacks) >= life.ranks.size();
 }
 
+bool HasAllRecords(const Case& facts) {
+  const SignsOfLife& life = facts.analyses.life;
+  return !life.ranks.empty() && static_cast<size_t>(life.records) >= life.ranks.size();
+}
+
 // A benchmark, or a process whose stacks were shown and have no frame of Python.
 static bool IsNativeProgram(const Incident& incident) {
   const auto& threads = incident.threads;

@@ -20,6 +20,7 @@ std::string HangCapture(const Case& facts);
 // Flight records are PyTorch's own: Horovod, which reports by tensors, keeps none.
 bool MayHaveFlightRecords(const Incident& incident);
 bool HasAllStacks(const Case& facts);
+bool HasAllRecords(const Case& facts);  // of the flight recorder
 // The way to take a stack of a process that stands still: py-spy knows Python alone.
 std::string StackCommand(const Incident& incident);
 

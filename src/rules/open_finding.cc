@@ -150,8 +150,8 @@ std::vector<std::string> StepsOfAHang(const Case& facts, const TimeoutCensus& ce
   if (!census.completed.empty())
     steps.push_back(
         "Compare what the ranks issue up to the cited numbers: code that depends on the rank or on the data makes them "
-        "diverge (uneven batches, a skipped step, a reduction for logging on one rank only). Flight records show the "
-        "first difference.");
+        "diverge (uneven batches, a skipped step, a reduction for logging on one rank only)." +
+        std::string(HasAllRecords(facts) ? "" : " Flight records show the first difference."));
   // Fewer than those that speak: they may be what is waited for. Otherwise a part of the output was pasted.
   size_t heard = 0;
   for (const TimedOutCall& call : census.calls) heard += call.ranks.size();

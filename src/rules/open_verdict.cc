@@ -364,7 +364,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
     const auto& records = facts.incident.training;
     const std::string figures = TrainingFigures(facts.incident);
     if (!figures.empty() && std::any_of(records.begin(), records.end(), tells)) {
-      diagnosis.headline = FaultWords(facts.incident) + ". " + figures;
+      const std::string seen = IsTroubleTold(facts.incident) ? "" : EndSeenWords(facts);
+      diagnosis.headline = FaultWords(facts.incident) + ". " + figures + (seen.empty() ? "" : " ") + seen;
       diagnosis.progresses = !IsTroubleTold(facts.incident);
     }
   }

@@ -20,8 +20,9 @@ namespace {
 
 bool CitesStack(const Incident& incident, const Finding& finding) {
   return std::any_of(incident.threads.begin(), incident.threads.end(), [&](const ThreadStack& thread) {
+    const SourceRef cited = CiteStack(incident, thread, "").source;
     return std::any_of(finding.evidence.begin(), finding.evidence.end(), [&](const EvidenceItem& item) {
-      return item.source.file == thread.source.file && item.source.offset == thread.source.offset;
+      return item.source.file == cited.file && item.source.line == cited.line;
     });
   });
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/job_end.h"
+#include "base/text_scan.h"
 #include "rules/message_words.h"
 #include "rules/outline_words.h"
 #include "rules/passed_trouble.h"
@@ -30,14 +31,27 @@ std::pair<double, double> RangeOfTimes(const std::vector<StepTime>& times) {
   return {std::min(least->seconds, times.front().seconds), std::max(most->seconds, times.front().seconds)};
 }
 
-// " The output ends with 'training finished'."
-std::string EndWords(const Case& facts) {
-  if (const std::string words = FinishedRanksWords(facts); !words.empty()) return " " + Capitalised(words) + ".";
-  if (const Event* last = facts.analyses.end.said.last)
-    return " The output ends with '" + last->text.substr(0, 120) + "'.";
-  for (const LogOutline& outline : facts.incident.outlines)
-    if (!outline.says_done.empty()) return " The output ends with '" + outline.says_done + "', but shows no exit code.";
-  return " The text does not show how the job ended.";
+// "iteration 40/ 40", "step 40 of 40": the number of the last step, where it is that of all. -1: it is not.
+int64_t LastOfAllSteps(const Incident& incident) {
+  const Event* last = nullptr;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::progress && !event.As<Progress>().of_epoch &&
+        (!last || last->source.line < event.source.line))
+      last = &event;
+  const int64_t step = last ? last->As<Progress>().step : -1;
+  if (step <= 0) return -1;
+  const std::string_view text = last->text;
+  const std::string number = std::to_string(step);
+  for (size_t at = text.find(number); at != std::string_view::npos; at = text.find(number, at + 1)) {
+    if (at > 0 && (IsDigit(text[at - 1]) || text[at - 1] == '.')) continue;
+    std::string_view rest = text.substr(at + number.size());
+    SkipBlanks(rest);
+    int64_t all = 0;
+    if (!TakeLiteral(rest, "/") && !TakeLiteral(rest, "of ")) continue;
+    SkipBlanks(rest);
+    if (TakeNumber(rest, &all) && all == step) return step;
+  }
+  return -1;
 }
 
 // Scales are powers of two: "2^32", and "65536" up to there.
@@ -101,6 +115,24 @@ std::string LossWords(double first, double last, int64_t lines) {
 }
 
 }  // namespace
+
+std::string EndSeenWords(const Case& facts) {
+  if (std::string words = FinishedRanksWords(facts); !words.empty()) return Capitalised(std::move(words)) + ".";
+  if (const Event* last = facts.analyses.end.said.last)
+    return "The output ends with '" + last->text.substr(0, 120) + "'.";
+  for (const LogOutline& outline : facts.incident.outlines)
+    if (!outline.says_done.empty()) return "The output ends with '" + outline.says_done + "', but shows no exit code.";
+  const int64_t last = LastOfAllSteps(facts.incident);
+  return last < 0 ? ""
+                  : "The last progress line shows step " + std::to_string(last) + " of " + std::to_string(last) +
+                        "; the text does not show how the job ended.";
+}
+
+// " The output ends with 'training finished'."
+static std::string EndWords(const Case& facts) {
+  const std::string seen = EndSeenWords(facts);
+  return " " + (seen.empty() ? "The text does not show how the job ended." : seen);
+}
 
 std::string RestartWords(const Incident& incident) {
   const auto& runs = incident.earlier_runs;

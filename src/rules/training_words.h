@@ -15,6 +15,10 @@ std::string TrainingFigures(const Incident& incident);
 // Empty where they do not.
 std::string TrainingWords(const Case& facts);
 
+// "The output ends with 'training finished'.", "The last progress line shows step 320 of 320; ...": empty where nothing
+// is seen of the end.
+std::string EndSeenWords(const Case& facts);
+
 // A line of the program, and no exception: "Loss is nan, stopping training".
 inline bool SaysThatItStops(const Event& event) {
   return event.kind == EventKind::exception && event.Means(Meaning::diverged) && event.Means(Meaning::reported);

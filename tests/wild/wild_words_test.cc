@@ -51,6 +51,21 @@ TEST_P(WildWords, SayWhatTheLogShows) {
 }
 
 const Said kSaid[] = {
+    {"tests/wild/watchdog/one_rank_alone_issued_it.txt",
+     {"Rank 3 alone has issued all_reduce #58", "ranks 0-2 had completed all that they had issued, up to #57",
+      "was asked to dump flight records"},
+     {"reports an error"}},
+    {"tests/wild/watchdog/all_are_in_the_same_work.txt",
+     {"[0||was asked to dump flight records]"},
+     {"alone has issued"}},
+    {"tests/wild/hosts/one_process_is_stopped",
+     {"kill -CONT 88145", "process 88145 as stopped (state T)"},
+     {"ps -o pid"}},
+    {"tests/wild/numbers/one_rank_loses_its_loss_first", {"Rank 2 had a loss of NaN first, at step 50"}, {}},
+    {"tests/wild/programs/every_rank_says_that_all_epochs_are_done.txt",
+     {"all 3 ranks say that they finished ('all epochs done')"},
+     {"does not show how the job ended"}},
+    {"tests/wild/programs/last_of_all_steps.txt", {"The last progress line shows step 320 of 320"}, {}},
     {"tests/wild/pasted/gloo_peer_in_quotes.txt", {"at [10.8.0.3]:43185:"}, {"43185\""}},
     {"tests/wild/pasted/barrier_peer_lost.txt", {"lost the connection to rank 0 at"}, {"a peer at"}},
     {"tests/wild/pasted/barrier_peer_timed_out.txt", {}, {"connection", "ended first"}},

@@ -190,6 +190,13 @@ TEST(TorchLogProgress, TakesSettingsForNoProgress) {
 TEST(TorchLogProgress, TellsTheEndOfAJobFromTheEndOfALoad) {
   EXPECT_EQ(FindFinishSign("rank=0 finished"), FinishSign::weak);
   EXPECT_EQ(FindFinishSign("Done."), FinishSign::weak);
+  for (const char* line :
+       {"[rank0] finished", "all epochs done", "finished after 40 iterations", "rank 1 completed 20 rounds",
+        "{\"t\": 1795059640.2, \"rank\": 1, \"event\": \"end\", \"status\": \"success\", \"steps\": 36}",
+        "ts=2026-11-19T01:31:38Z level=info rank=1 msg=\"run complete\" steps=40"})
+    EXPECT_EQ(FindFinishSign(line), FinishSign::weak) << line;
+  for (const char* line : {"epoch 3 done", "saving finished", "rank 1 finished, 4 steps skipped by all ranks"})
+    EXPECT_EQ(FindFinishSign(line), FinishSign::none) << line;
   EXPECT_EQ(FindFinishSign("Training completed in 12.5 seconds"), FinishSign::strong);
   EXPECT_EQ(FindFinishSign("[after training is done] datetime: 2026-01-01 00:00:00"), FinishSign::strong);
   EXPECT_EQ(FindFinishSign("`Trainer.fit` stopped: `max_epochs=3` reached."), FinishSign::strong);

@@ -266,7 +266,9 @@ FinishSign FindFinishSign(std::string_view text) {
     rest.remove_prefix(n == 0 ? 1 : n);
     while (word.ends_with('.')) word.remove_suffix(1);
     while (word.size() > 1 && IsDigit(word.back()) && !IsDigit(word.front())) word.remove_suffix(1);  // "rank0"
-    if (word.empty() || word.find_first_not_of("0123456789.") == std::string_view::npos) continue;
+    // "40", "9.3", and the parts of "2026-11-19T01:31:38Z"
+    if (word.empty() || (IsDigit(word[0]) && word.find_first_not_of("0123456789.tz") == std::string_view::npos))
+      continue;
     if (IsAnyOf(word, {"finished", "completed", "complete", "done", "exiting", "success"})) {
       says_end = true;
     } else if (!IsAnyOf(word,
@@ -274,7 +276,8 @@ FinishSign FindFinishSign(std::string_view text) {
                          "program", "script", "main",    "all",      "is",    "has",     "successfully", "normally",
                          "info",    "in",     "after",   "s",        "sec",   "seconds", "min",          "minutes",
                          "hours",   "steps",  "local",   "node",     "host",  "epochs",  "iterations",   "batches",
-                         "updates", "rounds", "of",      "status",   "ok",    "cleanly"})) {
+                         "updates", "rounds", "of",      "status",   "ok",    "cleanly", "level",        "event",
+                         "end",     "ts",     "t",       "msg",      "time"})) {
       return FinishSign::none;
     }
   }

@@ -274,8 +274,9 @@ const Rule kTrainingNotFiniteRule = {
     "One NaN or infinite gradient norm that finite values follow, especially in the first steps, is mixed precision "
     "searching for its loss scale: it skips those steps. The same is true of a loss scale that falls from 65536 to a "
     "few thousand at the start.",
-    {"Stop the job and go back to the last checkpoint before the first NaN; later ones contain it.",
-     "Find the first NaN: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients after "
+    {"Stop the job and go back to the last checkpoint before the first such value; later ones contain it.",
+     "Find where it comes from: torch.autograd.set_detect_anomaly(True) for a few steps, or check loss and gradients "
+     "after "
      "each backward pass. Compare the ranks: if one alone has it first, suspect its data or its GPU.",
      "Lower the learning rate, clip gradients, use bfloat16 instead of float16; skip the samples of that step and see "
      "if it recurs."},
