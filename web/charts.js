@@ -148,6 +148,8 @@ function plainTable(heads, rows, numeric = () => true) {
     node.dataset.label = heads[index];
     return node;
   };
-  return h("div.plain", h("table", h("thead", h("tr", heads.map((head, i) => cell("th", i, head)))),
+  const table = h("div.plain", h("table", h("thead", h("tr", heads.map((head, i) => cell("th", i, head)))),
     h("tbody", rows.map((row) => h("tr", row.map((content, i) => cell("td", i, content)))))));
+  table.tabIndex = 0; // it scrolls where it does not fit
+  return table;
 }
