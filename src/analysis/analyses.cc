@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/gloo_waits.h"
+#include "analysis/timeouts/gloo_waits.h"
 #include "analysis/timing/whatif_replay.h"
 #include "base/parallel.h"
 

@@ -9,9 +9,9 @@
 #include "cli/options.h"
 #include "cli/shared_options.h"
 #include "evidence/load.h"
-#include "model/assembly.h"
-#include "render/bandwidth_render.h"
-#include "render/redact_answer.h"
+#include "model/assembly/assembly.h"
+#include "render/bandwidth/bandwidth_render.h"
+#include "render/report/redact_answer.h"
 
 namespace tacet {
 

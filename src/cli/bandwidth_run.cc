@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/text_scan.h"
-#include "launch/benchmark_steps.h"
 #include "launch/command_run.h"
+#include "launch/lab/benchmark_steps.h"
 
 namespace tacet {
 namespace {

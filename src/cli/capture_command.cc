@@ -9,11 +9,11 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "launch/capture.h"
-#include "launch/collect_nodes.h"
+#include "launch/collect/collect_nodes.h"
 #include "launch/job_processes.h"
 #include "launch/run_folder.h"
 #include "launch/run_verdict.h"
-#include "render/text_render.h"
+#include "render/report/text_render.h"
 
 namespace tacet {
 

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
-#include "launch/collect_nodes.h"
+#include "launch/collect/collect_nodes.h"
 
 namespace tacet {
 

@@ -8,10 +8,10 @@
 #include "cli/options.h"
 #include "cli/profile_paths.h"
 #include "cli/shared_options.h"
-#include "render/comparison_render.h"
-#include "render/profile_html.h"
-#include "render/redact_answer.h"
-#include "report/benchmark_comparison.h"
+#include "render/profile/comparison_render.h"
+#include "render/profile/profile_html.h"
+#include "render/report/redact_answer.h"
+#include "report/profile/benchmark_comparison.h"
 #include "report/redact_report.h"
 
 namespace tacet {

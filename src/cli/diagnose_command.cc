@@ -9,12 +9,12 @@
 #include "cli/shared_options.h"
 #include "evidence/cited_lines.h"
 #include "evidence/load.h"
-#include "render/html_render.h"
-#include "render/json_render.h"
-#include "render/junit_render.h"
 #include "render/render_names.h"
-#include "render/sarif_render.h"
-#include "render/text_render.h"
+#include "render/report/html_render.h"
+#include "render/report/json_render.h"
+#include "render/report/junit_render.h"
+#include "render/report/sarif_render.h"
+#include "render/report/text_render.h"
 #include "report/make_report.h"
 
 namespace tacet {

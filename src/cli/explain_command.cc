@@ -9,7 +9,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/spelling.h"
-#include "model/xid.h"
+#include "model/events/xid.h"
 #include "render/text_layout.h"
 #include "rules/rule.h"
 

@@ -14,7 +14,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/spelling.h"
-#include "launch/lab_run.h"
+#include "launch/lab/lab_run.h"
 #include "render/text_layout.h"
 
 namespace tacet {

@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/options.h"
-#include "launch/postmortem.h"
+#include "launch/postmortem/postmortem.h"
 
 namespace tacet {
 

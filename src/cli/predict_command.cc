@@ -9,8 +9,8 @@
 #include "cli/predict_options.h"
 #include "cli/profile_paths.h"
 #include "cli/shared_options.h"
-#include "render/prediction_render.h"
-#include "render/redact_answer.h"
+#include "render/prediction/prediction_render.h"
+#include "render/report/redact_answer.h"
 
 namespace tacet {
 

@@ -9,11 +9,11 @@
 #include "cli/options.h"
 #include "cli/profile_paths.h"
 #include "cli/shared_options.h"
-#include "render/perfetto_export.h"
-#include "render/profile_csv.h"
-#include "render/profile_html.h"
-#include "render/profile_json.h"
-#include "render/profile_text.h"
+#include "render/profile/perfetto_export.h"
+#include "render/profile/profile_csv.h"
+#include "render/profile/profile_html.h"
+#include "render/profile/profile_json.h"
+#include "render/profile/profile_text.h"
 #include "report/redact_report.h"
 
 namespace tacet {

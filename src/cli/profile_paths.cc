@@ -7,7 +7,7 @@
 
 #include "base/parse_double.h"
 #include "cli/console.h"
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 
 namespace tacet {
 namespace {

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/preflight_options.h"
 #include "launch/job_run.h"
-#include "render/text_render.h"
+#include "render/report/text_render.h"
 
 namespace tacet {
 

@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/stop_signal.h"
 #include "cli/web_options.h"
-#include "live/server.h"
+#include "live/server/server.h"
 
 namespace tacet {
 

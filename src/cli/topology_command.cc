@@ -9,8 +9,8 @@
 #include "cli/shared_options.h"
 #include "evidence/cited_lines.h"
 #include "evidence/load.h"
-#include "render/json_render.h"
-#include "render/topology_render.h"
+#include "render/report/json_render.h"
+#include "render/topology/topology_render.h"
 #include "report/make_topology_report.h"
 
 namespace tacet {

@@ -16,15 +16,15 @@
 #include "base/mapped_file.h"
 #include "base/parallel.h"
 #include "evidence/detect.h"
-#include "evidence/event_meaning.h"
 #include "evidence/find_files.h"
+#include "evidence/layers/text_layers.h"
 #include "evidence/load_archive.h"
+#include "evidence/meaning/event_meaning.h"
+#include "evidence/meaning/site_lines.h"
+#include "evidence/meaning/zero_bytes.h"
 #include "evidence/registry.h"
-#include "evidence/site_lines.h"
-#include "evidence/text_layers.h"
-#include "evidence/told_bytes.h"
-#include "evidence/told_words.h"
-#include "evidence/zero_bytes.h"
+#include "evidence/told/told_bytes.h"
+#include "evidence/told/told_words.h"
 
 namespace tacet {
 namespace {

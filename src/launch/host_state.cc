@@ -11,7 +11,7 @@
 #include "base/text_scan.h"
 #include "launch/command_run.h"
 #include "launch/run_folder.h"
-#include "live/ras_client.h"
+#include "live/agent/ras_client.h"
 
 namespace tacet {
 namespace fs = std::filesystem;

@@ -13,7 +13,7 @@
 #include "evidence/find_files.h"
 #include "launch/run_folder.h"
 #include "lint/settings_scan.h"
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 
 extern "C" char** environ;
 

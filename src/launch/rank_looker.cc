@@ -14,13 +14,13 @@
 #include <set>
 #include <thread>
 
-#include "analysis/stack_reading.h"
+#include "analysis/process/stack_reading.h"
 #include "base/text_scan.h"
 #include "evidence/load.h"
 #include "launch/command_run.h"
 #include "launch/python_hook.h"
 #include "launch/run_folder.h"
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 
 namespace tacet {
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 
 #include "launch/job_processes.h"
 #include "launch/still_judge.h"
-#include "live/box_watch.h"
+#include "live/agent/box_watch.h"
 
 namespace tacet {
 

@@ -5,10 +5,10 @@
 
 #include "analysis/analyses.h"
 #include "evidence/load.h"
-#include "model/assembly.h"
-#include "render/prediction_render.h"
+#include "model/assembly/assembly.h"
+#include "render/prediction/prediction_render.h"
 #include "report/make_topology_report.h"
-#include "report/profile_report.h"
+#include "report/profile/profile_report.h"
 
 namespace tacet {
 namespace {

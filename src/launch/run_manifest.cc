@@ -6,10 +6,10 @@
 #include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "base/text_scan.h"
+#include "launch/collect/secret_words.h"
 #include "launch/command_run.h"
 #include "launch/output_log.h"
 #include "launch/run_folder.h"
-#include "launch/secret_words.h"
 
 namespace tacet {
 namespace {

@@ -8,9 +8,9 @@
 #include "evidence/load.h"
 #include "http/http_client.h"
 #include "launch/run_folder.h"
-#include "render/html_render.h"
-#include "render/json_render.h"
 #include "render/render_names.h"
+#include "render/report/html_render.h"
+#include "render/report/json_render.h"
 #include "report/make_report.h"
 
 namespace tacet {

@@ -8,8 +8,8 @@
 #include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "base/result.h"
-#include "live/box_state.h"
-#include "live/hang_watch.h"
+#include "live/agent/box_state.h"
+#include "live/agent/hang_watch.h"
 
 namespace tacet {
 

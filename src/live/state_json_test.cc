@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "live/box_keeping.h"
-#include "live/normal_durations.h"
+#include "live/agent/box_keeping.h"
+#include "live/agent/normal_durations.h"
 
 namespace tacet {
 namespace {

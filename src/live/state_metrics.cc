@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "live/fetch_window.h"
-#include "live/operation_metrics.h"
+#include "live/agent/operation_metrics.h"
+#include "live/server/fetch_window.h"
 
 namespace tacet {
 namespace {

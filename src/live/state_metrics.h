@@ -5,7 +5,7 @@
 
 #include "http/http_message.h"
 #include "live/state_json.h"
-#include "render/prometheus_render.h"
+#include "render/report/prometheus_render.h"
 
 namespace tacet {
 

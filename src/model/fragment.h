@@ -11,7 +11,7 @@
 #include "base/training_record.h"
 #include "model/benchmark_run.h"
 #include "model/call.h"
-#include "model/event.h"
+#include "model/events/event.h"
 #include "model/group.h"
 #include "model/in_flight.h"
 #include "model/measurement.h"

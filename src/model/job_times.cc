@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "model/event_witness.h"
+#include "model/events/event_witness.h"
 
 namespace tacet {
 namespace {

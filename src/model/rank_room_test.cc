@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 
 namespace tacet {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "evidence/load.h"
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 #include "predict/nccl_job_model.h"
 
 namespace tacet {

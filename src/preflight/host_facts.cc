@@ -12,9 +12,9 @@
 #include <cstdlib>
 
 #include "base/text_scan.h"
+#include "launch/collect/secret_words.h"
 #include "launch/run_folder.h"
 #include "launch/run_settings.h"
-#include "launch/secret_words.h"
 
 extern "C" char** environ;
 

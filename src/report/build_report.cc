@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "analysis/timeout_census.h"
-#include "model/file_rank.h"
+#include "analysis/timeouts/timeout_census.h"
+#include "model/assembly/file_rank.h"
 #include "report/rank_table.h"
 #include "rules/why.h"
 

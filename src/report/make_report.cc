@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "analysis/analyses.h"
-#include "analysis/standstill.h"
-#include "model/assembly.h"
+#include "analysis/process/standstill.h"
+#include "model/assembly/assembly.h"
 #include "report/build_report.h"
 #include "report/redact_report.h"
 

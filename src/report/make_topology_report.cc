@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/standstill.h"
-#include "model/assembly.h"
-#include "model/event_words.h"
+#include "analysis/process/standstill.h"
+#include "model/assembly/assembly.h"
+#include "model/events/event_words.h"
 #include "report/build_report.h"
 #include "report/redact_report.h"
 

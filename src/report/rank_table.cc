@@ -7,13 +7,13 @@
 #include <map>
 #include <set>
 
-#include "analysis/job_end.h"
-#include "analysis/timeout_census.h"
-#include "analysis/watchdog_waits.h"
+#include "analysis/process/job_end.h"
+#include "analysis/timeouts/timeout_census.h"
+#include "analysis/timeouts/watchdog_waits.h"
 #include "model/rank_ranges.h"
 #include "report/rank_words.h"
-#include "rules/timeout_words.h"
-#include "rules/words.h"
+#include "rules/words/timeout_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

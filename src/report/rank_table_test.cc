@@ -5,7 +5,7 @@
 
 #include "model/rank_ranges.h"
 #include "rules/testing/judged_case.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

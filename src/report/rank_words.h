@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "model/call.h"
-#include "model/event.h"
+#include "model/events/event.h"
 
 namespace tacet {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "report/profile_report.h"
+#include "report/profile/profile_report.h"
 #include "report/report.h"
 
 namespace tacet {

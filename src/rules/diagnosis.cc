@@ -12,22 +12,22 @@
 #include <utility>
 #include <vector>
 
-#include "model/event_witness.h"
-#include "rules/benchmark_verdict.h"
-#include "rules/hang_capture.h"
-#include "rules/lone_issuer_finding.h"
-#include "rules/open_verdict.h"
-#include "rules/own_exit.h"
-#include "rules/peer_access.h"
+#include "model/events/event_witness.h"
+#include "rules/findings/lone_issuer_finding.h"
+#include "rules/findings/own_exit.h"
+#include "rules/findings/peer_access.h"
+#include "rules/findings/site_finding.h"
+#include "rules/findings/stated_settings.h"
 #include "rules/precedence.h"
-#include "rules/site_finding.h"
-#include "rules/site_steps.h"
-#include "rules/stated_settings.h"
 #include "rules/suspects.h"
-#include "rules/told_trouble.h"
-#include "rules/tried_steps.h"
-#include "rules/unread_error.h"
-#include "rules/words.h"
+#include "rules/unexplained/benchmark_verdict.h"
+#include "rules/unexplained/open_verdict.h"
+#include "rules/unexplained/told_trouble.h"
+#include "rules/unexplained/tried_steps.h"
+#include "rules/unexplained/unread_error.h"
+#include "rules/words/hang_capture.h"
+#include "rules/words/site_steps.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/standstill.h"
+#include "analysis/process/standstill.h"
 #include "rules/finding.h"
 
 namespace tacet {

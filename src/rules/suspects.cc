@@ -5,17 +5,17 @@
 #include <optional>
 #include <set>
 
-#include "analysis/stack_reading.h"
-#include "analysis/timeout_census.h"
-#include "rules/activity_words.h"
-#include "rules/hang_capture.h"
-#include "rules/kernel_reason.h"
-#include "rules/open_finding.h"
-#include "rules/output_finding.h"
-#include "rules/own_way_words.h"
-#include "rules/silence_words.h"
-#include "rules/timeout_words.h"
-#include "rules/words.h"
+#include "analysis/process/stack_reading.h"
+#include "analysis/timeouts/timeout_census.h"
+#include "rules/findings/kernel_reason.h"
+#include "rules/findings/output_finding.h"
+#include "rules/unexplained/open_finding.h"
+#include "rules/words/activity_words.h"
+#include "rules/words/hang_capture.h"
+#include "rules/words/own_way_words.h"
+#include "rules/words/silence_words.h"
+#include "rules/words/timeout_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <variant>
 
-#include "analysis/standstill.h"
+#include "analysis/process/standstill.h"
 #include "rules/diagnosis.h"
 #include "rules/precedence.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the reports of render/sample_report.h and the profiles of render/sample_profile.h as pages:
+// Writes the reports of render/report/sample_report.h and the profiles of render/profile/sample_profile.h as pages:
 //   write_sample_report FOLDER
 #include <cstdio>
 #include <string>
 #include <utility>
 
-#include "render/html_render.h"
-#include "render/profile_html.h"
-#include "render/sample_profile.h"
-#include "render/sample_report.h"
-#include "render/sample_topology.h"
-#include "render/topology_render.h"
+#include "render/report/html_render.h"
+#include "render/profile/profile_html.h"
+#include "render/profile/sample_profile.h"
+#include "render/report/sample_report.h"
+#include "render/topology/sample_topology.h"
+#include "render/topology/topology_render.h"
 
 static bool Write(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wb");

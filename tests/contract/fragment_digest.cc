@@ -4,8 +4,8 @@
 #include <string>
 #include <variant>
 
-#include "model/event_payload.h"
-#include "model/event_words.h"
+#include "model/events/event_payload.h"
+#include "model/events/event_words.h"
 
 namespace tacet {
 namespace {

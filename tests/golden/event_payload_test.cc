@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/event_payload.h"
+#include "model/events/event_payload.h"
 
 #include <gtest/gtest.h>
 

@@ -18,11 +18,11 @@
 
 #include "../wild/wild_incident.h"
 #include "analysis/analyses.h"
-#include "analysis/standstill.h"
+#include "analysis/process/standstill.h"
 #include "base/parallel.h"
 #include "evidence/load.h"
 #include "incident_truth.h"
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 #include "recorded_files.h"
 #include "report/build_report.h"
 #include "report/make_report.h"

@@ -133,7 +133,7 @@ BAD_OUTPUT = BAD + [
     ("'..., so nothing starts'", r"\b(?:answer|reached|loaded|yet|runs), so that\b"),
 ]
 # What programs other than this one print, which readers look for, and names.
-FOREIGN = re.compile(r"^(?:src/evidence/|src/analysis/signs_of_life|src/model/nccl_warning|src/model/site_messages|src/base/redact|src/launch/python_hook)")
+FOREIGN = re.compile(r"^(?:src/evidence/|src/analysis/process/signs_of_life|src/model/events/nccl_warning|src/model/events/site_messages|src/base/redact|src/launch/python_hook)")
 LITERAL = re.compile(r'R"([A-Za-z]*)\((.*?)\)\1"|"((?:[^"\\\n]|\\.)*)"|//[^\n]*|(?<![0-9a-fA-F])\'(?:[^\'\\\n]|\\[^\n]{1,4}?)\'', re.S)
 
 

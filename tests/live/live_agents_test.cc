@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "evidence/black_box/black_box_parse.h"
-#include "live/agent.h"
-#include "live/server.h"
+#include "live/agent/agent.h"
+#include "live/server/server.h"
 #include "tests/live/fake_job.h"
 
 namespace tacet {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "evidence/load.h"
-#include "live/agent.h"
-#include "live/server.h"
+#include "live/agent/agent.h"
+#include "live/server/server.h"
 #include "report/make_report.h"
 #include "tests/live/fake_job.h"
 

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "http/peer_identity.h"
-#include "live/agent.h"
-#include "live/server.h"
+#include "live/agent/agent.h"
+#include "live/server/server.h"
 #include "tests/live/fake_job.h"
 
 namespace tacet {

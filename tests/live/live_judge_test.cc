@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "live/judge_process.h"
+#include "live/server/judge_process.h"
 
 namespace tacet {
 namespace {

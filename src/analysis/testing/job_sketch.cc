@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "evidence/event_meaning.h"
+#include "evidence/meaning/event_meaning.h"
 
 namespace tacet {
 namespace {

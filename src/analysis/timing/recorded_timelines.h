@@ -10,7 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "evidence/torch_trace/torch_trace_import.h"
-#include "model/assembly.h"
+#include "model/assembly/assembly.h"
 
 namespace tacet {
 

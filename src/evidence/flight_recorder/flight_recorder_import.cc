@@ -9,7 +9,7 @@
 #include "evidence/flight_recorder/flight_recorder_groups.h"
 #include "evidence/flight_recorder/flight_recorder_keys.h"
 #include "evidence/flight_recorder/flight_recorder_parse.h"
-#include "model/file_rank.h"
+#include "model/assembly/file_rank.h"
 
 namespace tacet {
 namespace {

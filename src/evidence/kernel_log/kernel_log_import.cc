@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "model/site_messages.h"
+#include "model/events/site_messages.h"
 
 namespace tacet {
 namespace {

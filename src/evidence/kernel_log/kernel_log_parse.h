@@ -28,7 +28,7 @@ struct KernelRecord {
     storage_lost,  // process = the server's address, cgroup = the file system's kind; value 1: operations fail
     storage_back,
     fabric_stale,  // the driver's state of the NVLink fabric is not that of the fabric manager
-    site_message   // module = its id in model/site_messages.h
+    site_message   // module = its id in model/events/site_messages.h
   };
   Kind kind = Kind::xid;
   int64_t wall_ns = kKernelTimeUnknown;

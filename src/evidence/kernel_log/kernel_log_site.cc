@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/kernel_log/kernel_log_parse.h"
-#include "model/site_messages.h"
+#include "model/events/site_messages.h"
 
 namespace tacet {
 

@@ -14,7 +14,7 @@
 #include "evidence/nccl_log/nccl_log_identity.h"
 #include "evidence/nccl_log/nccl_log_line.h"
 #include "evidence/nccl_log/nccl_log_trace.h"
-#include "model/nccl_warnings.h"
+#include "model/events/nccl_warnings.h"
 
 namespace tacet {
 

@@ -5,7 +5,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/nccl_log/nccl_log_import.h"
-#include "model/nccl_warning_ranks.h"
+#include "model/assembly/nccl_warning_ranks.h"
 
 namespace tacet {
 namespace {

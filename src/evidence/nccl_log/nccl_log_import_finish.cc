@@ -6,7 +6,7 @@
 #include "evidence/nccl_log/nccl_log_hardware.h"
 #include "evidence/nccl_log/nccl_log_identity.h"
 #include "evidence/nccl_log/nccl_log_import.h"
-#include "model/file_rank.h"
+#include "model/assembly/file_rank.h"
 
 namespace tacet {
 namespace {

@@ -36,7 +36,7 @@ enum class NcclTopic : uint8_t {
   net_fallback,  // Failed to initialize NET plugin IB: the errors just before it were harmless
   kernel_trace,  // ## [170260.347287] [07:00] 000001 KL HWID 42300700 ...: nccl_log_trace.h
   abort_called,  // socketProgressOpt: abort called
-  perhaps,       // may be one of the INFO lines that warn: model/nccl_warnings.h; else of no interest
+  perhaps,       // may be one of the INFO lines that warn: model/events/nccl_warnings.h; else of no interest
 };
 
 NcclTopic ClassifyInfo(std::string_view message);

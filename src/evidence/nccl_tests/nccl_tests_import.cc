@@ -10,7 +10,7 @@
 #include "base/text_scan.h"
 #include "evidence/nccl_tests/nccl_tests_operation.h"
 #include "evidence/nccl_tests/nccl_tests_parse.h"
-#include "model/nccl_warnings.h"
+#include "model/events/nccl_warnings.h"
 
 namespace tacet {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "model/file_rank.h"
+#include "model/assembly/file_rank.h"
 #include "nsys_database.h"
 #include "nsys_parse.h"
 #include "nsys_process.h"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/assembly/launch_join.h"
 #include "model/collective_link.h"
 #include "model/fragment.h"
-#include "model/launch_join.h"
 #include "nsys_parse.h"
 #include "nsys_steps.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/text_scan.h"
-#include "model/file_rank.h"
+#include "model/assembly/file_rank.h"
 
 namespace tacet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/text_scan.h"
 #include "evidence/stacks/stacks_lines.h"
-#include "model/parallel_label.h"
+#include "model/events/parallel_label.h"
 
 namespace tacet {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "model/event_detail.h"
+#include "model/events/event_detail.h"
 
 namespace tacet {
 

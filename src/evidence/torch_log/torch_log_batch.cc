@@ -3,8 +3,8 @@
 #include <array>
 
 #include "base/text_scan.h"
-#include "evidence/torch_log/torch_log_launcher.h"
-#include "evidence/torch_log/torch_log_told_causes.h"
+#include "evidence/torch_log/ends/torch_log_launcher.h"
+#include "evidence/torch_log/errors/torch_log_told_causes.h"
 
 namespace tacet {
 namespace {

@@ -7,17 +7,17 @@
 
 #include "base/signal_name.h"
 #include "base/text_scan.h"
+#include "evidence/torch_log/errors/torch_log_detail.h"
+#include "evidence/torch_log/figures/torch_log_outline.h"
+#include "evidence/torch_log/libraries/torch_log_ascend.h"
 #include "evidence/torch_log/torch_log_activity.h"
-#include "evidence/torch_log/torch_log_ascend.h"
-#include "evidence/torch_log/torch_log_detail.h"
-#include "evidence/torch_log/torch_log_outline.h"
 #include "evidence/torch_log/torch_log_owners.h"
 #include "evidence/torch_log/torch_log_speakers.h"
 #include "evidence/torch_log/torch_log_time.h"
-#include "evidence/torch_log/torch_log_watchdog.h"
-#include "model/event_words.h"
-#include "model/nccl_warning_ranks.h"
-#include "model/nccl_warnings.h"
+#include "evidence/torch_log/waits/torch_log_watchdog.h"
+#include "model/assembly/nccl_warning_ranks.h"
+#include "model/events/event_words.h"
+#include "model/events/nccl_warnings.h"
 
 namespace tacet {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "evidence/torch_log/torch_log_keywords.h"
+#include "evidence/torch_log/errors/torch_log_keywords.h"
 #include "evidence/torch_log/torch_log_parse.h"
 
 namespace tacet {

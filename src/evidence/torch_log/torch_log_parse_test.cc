@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/torch_log_parse.h"
 
-#include "evidence/torch_log/torch_log_mismatch.h"
+#include "evidence/torch_log/errors/torch_log_mismatch.h"
+#include "evidence/torch_log/figures/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_prefix.h"
-#include "evidence/torch_log/torch_log_progress.h"
 #include "evidence/torch_log/torch_log_test_file.h"
 #include "evidence/torch_log/torch_log_time.h"
-#include "evidence/torch_log/torch_log_watchdog.h"
+#include "evidence/torch_log/waits/torch_log_watchdog.h"
 
 namespace tacet {
 namespace {

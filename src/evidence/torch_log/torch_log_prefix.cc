@@ -8,7 +8,7 @@
 #include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/torch_log_time.h"
-#include "model/parallel_label.h"
+#include "model/events/parallel_label.h"
 
 namespace tacet {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/assembly/launch_join.h"
 #include "model/collective_link.h"
 #include "model/fragment.h"
-#include "model/launch_join.h"
 #include "torch_trace_parse.h"
 #include "trace_stream.h"
 

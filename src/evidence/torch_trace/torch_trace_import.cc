@@ -6,7 +6,7 @@
 
 #include "base/decompress.h"
 #include "base/mapped_file.h"
-#include "model/file_rank.h"
+#include "model/assembly/file_rank.h"
 #include "timeline_builder.h"
 #include "trace_stream.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/bandwidth_finding.h"
+#include "rules/findings/bandwidth_finding.h"
 
 namespace tacet {
 namespace {

@@ -5,17 +5,17 @@
 #include <string>
 #include <variant>
 
-#include "rules/activity_words.h"
-#include "rules/exception_advice.h"
-#include "rules/failed_restart.h"
-#include "rules/init_finding.h"
-#include "rules/message_words.h"
-#include "rules/plain_program.h"
-#include "rules/refusal_finding.h"
+#include "rules/findings/failed_restart.h"
+#include "rules/findings/init_finding.h"
+#include "rules/findings/refusal_finding.h"
 #include "rules/rule.h"
-#include "rules/told_finding.h"
-#include "rules/training_words.h"
-#include "rules/words.h"
+#include "rules/unexplained/plain_program.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/activity_words.h"
+#include "rules/words/exception_advice.h"
+#include "rules/words/message_words.h"
+#include "rules/words/training_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

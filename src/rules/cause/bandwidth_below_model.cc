@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "rules/bandwidth_finding.h"
-#include "rules/benchmark_verdict.h"
+#include "rules/findings/bandwidth_finding.h"
+#include "rules/unexplained/benchmark_verdict.h"
 
 namespace tacet {
 namespace {

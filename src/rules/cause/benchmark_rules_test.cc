@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "rules/benchmark_verdict.h"
 #include "rules/testing/judged_case.h"
+#include "rules/unexplained/benchmark_verdict.h"
 
 namespace tacet {
 namespace {

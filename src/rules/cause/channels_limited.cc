@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/text_scan.h"
-#include "rules/topology_words.h"
+#include "rules/words/topology_words.h"
 
 namespace tacet {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/order_finding.h"
-#include "rules/sequence_report.h"
+#include "rules/findings/order_finding.h"
+#include "rules/findings/sequence_report.h"
 
 namespace tacet {
 

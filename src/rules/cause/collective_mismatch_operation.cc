@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/mismatch_finding.h"
-#include "rules/parted_finding.h"
+#include "rules/findings/mismatch_finding.h"
+#include "rules/findings/parted_finding.h"
 
 namespace tacet {
 

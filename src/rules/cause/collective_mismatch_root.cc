@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/mismatch_finding.h"
+#include "rules/findings/mismatch_finding.h"
 
 namespace tacet {
 

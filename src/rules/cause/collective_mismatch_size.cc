@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
-#include "rules/mismatch_finding.h"
-#include "rules/words.h"
+#include "rules/findings/mismatch_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

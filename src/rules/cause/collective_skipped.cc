@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/left_replay.h"
-#include "analysis/timeout_census.h"
-#include "rules/hang_finding.h"
-#include "rules/order_finding.h"
-#include "rules/output_finding.h"
-#include "rules/sequence_report.h"
-#include "rules/watchdog_mismatch.h"
-#include "rules/words.h"
+#include "analysis/calls/left_replay.h"
+#include "analysis/timeouts/timeout_census.h"
+#include "rules/findings/hang_finding.h"
+#include "rules/findings/order_finding.h"
+#include "rules/findings/output_finding.h"
+#include "rules/findings/sequence_report.h"
+#include "rules/findings/watchdog_mismatch.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "rules/told_finding.h"
-#include "rules/watchdog_mismatch.h"
-#include "rules/words.h"
+#include "rules/findings/watchdog_mismatch.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

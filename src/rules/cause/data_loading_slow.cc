@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/plain_figures.h"
-#include "analysis/printed_steps.h"
+#include "analysis/printed/plain_figures.h"
+#include "analysis/printed/printed_steps.h"
+#include "rules/findings/straggler_finding.h"
 #include "rules/rule.h"
-#include "rules/straggler_finding.h"
-#include "rules/told_finding.h"
+#include "rules/unexplained/told_finding.h"
 
 namespace tacet {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/text_scan.h"
 #include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "rules/space_use_finding.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/findings/space_use_finding.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "lint/variable_harm.h"
-#include "rules/odd_holders.h"
+#include "rules/findings/odd_holders.h"
 #include "rules/rule.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

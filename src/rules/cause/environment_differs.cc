@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "lint/variable_table.h"
-#include "model/event_words.h"
-#include "rules/init_finding.h"
-#include "rules/odd_holders.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "model/events/event_words.h"
+#include "rules/findings/init_finding.h"
+#include "rules/findings/odd_holders.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

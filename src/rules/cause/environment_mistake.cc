@@ -6,8 +6,8 @@
 
 #include "lint/environment_lint.h"
 #include "rules/rule.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

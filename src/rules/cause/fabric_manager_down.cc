@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/told_finding.h"
+#include "rules/unexplained/told_finding.h"
 
 namespace tacet {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/network_address.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

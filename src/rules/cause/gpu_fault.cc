@@ -4,16 +4,16 @@
 #include <string_view>
 #include <vector>
 
-#include "model/event_words.h"
-#include "model/xid.h"
-#include "rules/end_sentence.h"
-#include "rules/failed_check.h"
+#include "model/events/event_words.h"
+#include "model/events/xid.h"
+#include "rules/findings/failed_check.h"
+#include "rules/findings/kernel_reason.h"
 #include "rules/first_end.h"
-#include "rules/gpu_advice.h"
-#include "rules/gpu_maker.h"
-#include "rules/kernel_reason.h"
 #include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/words/end_sentence.h"
+#include "rules/words/gpu_advice.h"
+#include "rules/words/gpu_maker.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "rules/findings/standstill_finding.h"
 #include "rules/rule.h"
-#include "rules/standstill_finding.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

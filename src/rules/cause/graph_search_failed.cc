@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/told_finding.h"
-#include "rules/topology_words.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/topology_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

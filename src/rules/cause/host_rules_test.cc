@@ -3,8 +3,8 @@
 // file systems, nodes.
 #include <gtest/gtest.h>
 
-#include "rules/gpu_load_words.h"
 #include "rules/testing/judged_case.h"
+#include "rules/words/gpu_load_words.h"
 
 namespace tacet {
 namespace {

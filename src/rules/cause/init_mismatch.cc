@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "model/nccl_warning_ranks.h"
-#include "model/nccl_warnings.h"
-#include "rules/init_finding.h"
-#include "rules/late_joiner.h"
-#include "rules/odd_holders.h"
-#include "rules/words.h"
+#include "model/assembly/nccl_warning_ranks.h"
+#include "model/events/nccl_warnings.h"
+#include "rules/findings/init_finding.h"
+#include "rules/findings/late_joiner.h"
+#include "rules/findings/odd_holders.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

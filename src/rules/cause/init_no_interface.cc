@@ -3,8 +3,8 @@
 #include <string>
 #include <variant>
 
-#include "rules/init_finding.h"
-#include "rules/words.h"
+#include "rules/findings/init_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

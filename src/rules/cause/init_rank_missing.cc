@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "rules/busy_creator.h"
-#include "rules/few_joined.h"
-#include "rules/init_finding.h"
-#include "rules/late_joiner.h"
-#include "rules/launch_words.h"
-#include "rules/library_words.h"
-#include "rules/setup_stack.h"
-#include "rules/words.h"
+#include "rules/findings/busy_creator.h"
+#include "rules/findings/few_joined.h"
+#include "rules/findings/init_finding.h"
+#include "rules/findings/late_joiner.h"
+#include "rules/findings/setup_stack.h"
+#include "rules/words/launch_words.h"
+#include "rules/words/library_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

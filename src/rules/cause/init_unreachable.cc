@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <variant>
 
-#include "model/connect_problem.h"
-#include "model/event_time.h"
+#include "model/events/connect_problem.h"
+#include "model/events/event_time.h"
 #include "model/network_address.h"
-#include "rules/connect_advice.h"
-#include "rules/init_finding.h"
-#include "rules/ssh_finding.h"
-#include "rules/words.h"
+#include "rules/findings/init_finding.h"
+#include "rules/findings/ssh_finding.h"
+#include "rules/words/connect_advice.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

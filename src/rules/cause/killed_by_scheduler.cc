@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "analysis/nameless_waits.h"
-#include "rules/activity_words.h"
-#include "rules/few_joined.h"
-#include "rules/hang_capture.h"
-#include "rules/interrupted_places.h"
-#include "rules/milestone_words.h"
-#include "rules/output_finding.h"
-#include "rules/scheduler_words.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "analysis/timeouts/nameless_waits.h"
+#include "rules/findings/few_joined.h"
+#include "rules/findings/output_finding.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/activity_words.h"
+#include "rules/words/hang_capture.h"
+#include "rules/words/interrupted_places.h"
+#include "rules/words/milestone_words.h"
+#include "rules/words/scheduler_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

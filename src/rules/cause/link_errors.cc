@@ -2,8 +2,8 @@
 #include <string>
 
 #include "rules/rule.h"
-#include "rules/topology_words.h"
-#include "rules/words.h"
+#include "rules/words/topology_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
-#include "analysis/plain_figures.h"
+#include "analysis/printed/plain_figures.h"
 #include "rules/rule.h"
 
 namespace tacet {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/replica_values.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "analysis/printed/replica_values.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "model/nccl_warnings.h"
-#include "rules/connect_advice.h"
+#include "model/events/nccl_warnings.h"
 #include "rules/first_end.h"
-#include "rules/passed_trouble.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/unexplained/passed_trouble.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/connect_advice.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

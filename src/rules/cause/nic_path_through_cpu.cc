@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/topology_words.h"
+#include "rules/words/topology_words.h"
 
 namespace tacet {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "model/event_words.h"
-#include "rules/gpu_maker.h"
-#include "rules/told_finding.h"
-#include "rules/told_remedy.h"
-#include "rules/told_trouble.h"
-#include "rules/words.h"
+#include "model/events/event_words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/unexplained/told_remedy.h"
+#include "rules/unexplained/told_trouble.h"
+#include "rules/words/gpu_maker.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -3,10 +3,10 @@
 #include <map>
 #include <utility>
 
-#include "rules/parted_finding.h"
+#include "rules/findings/parted_finding.h"
+#include "rules/findings/stack_only.h"
 #include "rules/rule.h"
-#include "rules/stack_only.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -2,16 +2,16 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/message_counts.h"
-#include "analysis/told_exchange.h"
-#include "rules/activity_words.h"
-#include "rules/hang_finding.h"
-#include "rules/message_words.h"
-#include "rules/parted_finding.h"
+#include "analysis/calls/message_counts.h"
+#include "analysis/printed/told_exchange.h"
+#include "rules/findings/hang_finding.h"
+#include "rules/findings/parted_finding.h"
+#include "rules/findings/stack_only.h"
 #include "rules/rule.h"
-#include "rules/site_steps.h"
-#include "rules/stack_only.h"
-#include "rules/words.h"
+#include "rules/words/activity_words.h"
+#include "rules/words/message_words.h"
+#include "rules/words/site_steps.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

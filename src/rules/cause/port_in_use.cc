@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "rules/activity_words.h"
-#include "rules/library_words.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/activity_words.h"
+#include "rules/words/library_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
-#include "rules/topology_words.h"
+#include "rules/words/topology_words.h"
 
 namespace tacet {
 namespace {

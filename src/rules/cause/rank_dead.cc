@@ -3,20 +3,20 @@
 #include <cstdint>
 #include <optional>
 
-#include "analysis/stopped_heartbeat.h"
-#include "model/nccl_warnings.h"
-#include "rules/collapse_finding.h"
-#include "rules/common_end.h"
-#include "rules/early_leaver_finding.h"
-#include "rules/end_advice.h"
+#include "analysis/process/stopped_heartbeat.h"
+#include "model/events/nccl_warnings.h"
+#include "rules/findings/collapse_finding.h"
+#include "rules/findings/common_end.h"
+#include "rules/findings/early_leaver_finding.h"
+#include "rules/findings/loader_worker_finding.h"
+#include "rules/findings/lost_node_finding.h"
+#include "rules/findings/ras_dead_finding.h"
+#include "rules/findings/standstill_finding.h"
 #include "rules/first_end.h"
-#include "rules/loader_worker_finding.h"
-#include "rules/lost_node_finding.h"
-#include "rules/ras_dead_finding.h"
 #include "rules/rule.h"
-#include "rules/silence_words.h"
-#include "rules/standstill_finding.h"
-#include "rules/words.h"
+#include "rules/words/end_advice.h"
+#include "rules/words/silence_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/findings/standstill_finding.h"
 #include "rules/rule.h"
-#include "rules/silence_words.h"
-#include "rules/standstill_finding.h"
-#include "rules/words.h"
+#include "rules/words/silence_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "rules/topology_words.h"
+#include "rules/words/topology_words.h"
 
 namespace tacet {
 namespace {

@@ -5,15 +5,15 @@
 #include <string>
 #include <utility>
 
-#include "rules/activity_words.h"
+#include "rules/findings/memory_victim.h"
+#include "rules/findings/refusal_finding.h"
 #include "rules/first_end.h"
-#include "rules/gpu_maker.h"
-#include "rules/gpu_memory_words.h"
-#include "rules/memory_victim.h"
-#include "rules/refusal_finding.h"
 #include "rules/rule.h"
-#include "rules/told_finding.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/words/activity_words.h"
+#include "rules/words/gpu_maker.h"
+#include "rules/words/gpu_memory_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

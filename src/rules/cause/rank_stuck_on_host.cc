@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "rules/output_finding.h"
+#include "rules/findings/output_finding.h"
+#include "rules/findings/standstill_finding.h"
 #include "rules/rule.h"
-#include "rules/standstill_finding.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "rules/benchmark_verdict.h"
-#include "rules/told_finding.h"
-#include "rules/told_remedy.h"
-#include "rules/topology_words.h"
+#include "rules/unexplained/benchmark_verdict.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/unexplained/told_remedy.h"
+#include "rules/words/topology_words.h"
 
 namespace tacet {
 namespace {

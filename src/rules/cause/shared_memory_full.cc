@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <string>
 
-#include "rules/space_use_finding.h"
-#include "rules/told_finding.h"
-#include "rules/told_remedy.h"
-#include "rules/words.h"
+#include "rules/findings/space_use_finding.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/unexplained/told_remedy.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

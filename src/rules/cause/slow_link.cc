@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
-#include "analysis/plain_figures.h"
-#include "rules/bandwidth_finding.h"
-#include "rules/words.h"
+#include "analysis/printed/plain_figures.h"
+#include "rules/findings/bandwidth_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

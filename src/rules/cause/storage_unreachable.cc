@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "rules/kernel_reason.h"
+#include "rules/findings/kernel_reason.h"
 #include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

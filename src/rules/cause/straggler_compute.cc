@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/training_trend.h"
-#include "model/gpu_state.h"
-#include "rules/straggler_finding.h"
-#include "rules/words.h"
+#include "analysis/printed/training_trend.h"
+#include "model/events/gpu_state.h"
+#include "rules/findings/straggler_finding.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

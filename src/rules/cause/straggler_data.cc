@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/straggler_finding.h"
+#include "rules/findings/straggler_finding.h"
 
 namespace tacet {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/shifted_wait_finding.h"
-#include "rules/straggler_finding.h"
+#include "rules/findings/shifted_wait_finding.h"
+#include "rules/findings/straggler_finding.h"
 
 namespace tacet {
 

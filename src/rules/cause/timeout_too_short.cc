@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "rules/message_words.h"
-#include "rules/milestone_words.h"
 #include "rules/rule.h"
-#include "rules/scheduler_words.h"
-#include "rules/words.h"
+#include "rules/words/message_words.h"
+#include "rules/words/milestone_words.h"
+#include "rules/words/scheduler_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

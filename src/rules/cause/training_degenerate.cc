@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "analysis/runaway_loss.h"
+#include "analysis/printed/runaway_loss.h"
 #include "rules/rule.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/replica_values.h"
-#include "analysis/training_trend.h"
-#include "rules/message_words.h"
-#include "rules/refusal_finding.h"
+#include "analysis/printed/replica_values.h"
+#include "analysis/printed/training_trend.h"
+#include "rules/findings/refusal_finding.h"
 #include "rules/rule.h"
-#include "rules/told_trouble.h"
-#include "rules/training_words.h"
-#include "rules/words.h"
+#include "rules/unexplained/told_trouble.h"
+#include "rules/words/message_words.h"
+#include "rules/words/training_words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -3,10 +3,10 @@
 #include <map>
 #include <set>
 
-#include "rules/fallback_findings.h"
-#include "rules/told_finding.h"
-#include "rules/told_trouble.h"
-#include "rules/topology_words.h"
+#include "rules/findings/fallback_findings.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/unexplained/told_trouble.h"
+#include "rules/words/topology_words.h"
 
 namespace tacet {
 

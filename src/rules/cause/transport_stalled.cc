@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "analysis/left_replay.h"
-#include "analysis/stalled_flow.h"
+#include "analysis/calls/left_replay.h"
+#include "analysis/calls/stalled_flow.h"
+#include "rules/findings/stack_only.h"
 #include "rules/rule.h"
-#include "rules/stack_only.h"
-#include "rules/words.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "model/network_address.h"
-#include "rules/init_finding.h"
-#include "rules/told_finding.h"
-#include "rules/told_remedy.h"
-#include "rules/words.h"
+#include "rules/findings/init_finding.h"
+#include "rules/unexplained/told_finding.h"
+#include "rules/unexplained/told_remedy.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 namespace {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "rules/benchmark_verdict.h"
 #include "rules/rule.h"
-#include "rules/told_remedy.h"
-#include "rules/told_trouble.h"
-#include "rules/words.h"
+#include "rules/unexplained/benchmark_verdict.h"
+#include "rules/unexplained/told_remedy.h"
+#include "rules/unexplained/told_trouble.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "analysis/process/signs_of_life.h"
+#include "analysis/timeouts/nameless_waits.h"
+
+namespace tacet {
+
+// Gloo's ranks raise where they wait, when their time is up or when the first of them has gone. Where all ranks of a
+// job raised so, and not all in the same operation, they issue different operations: each waits for the others in its
+// own.
+struct PartedWait {
+  const Event* raised = nullptr;  // the first that tells it
+  std::vector<Rank> ranks;        // empty where tracebacks have no names
+};
+
+// IsMessageWait: it is exchanged with one other rank, which the traceback does not name.
+bool IsMessageWait(const PartedWait& wait);
+
+// At least two, or one of messages; those of most ranks first. Empty where all are in one collective, and where a
+// traceback does not tell what it is.
+std::vector<PartedWait> FindPartedWaits(const SignsOfLife& life, const NamelessWaits& nameless);
+
+}  // namespace tacet
