@@ -10,7 +10,7 @@ namespace tacet {
 namespace {
 
 // Boxes of four ranks; `rounds` collectives end, then rank 1 stays away from the next for `wait_ns`.
-Incident Waiting(int rounds, int64_t wait_ns, int64_t pause_ns = 0) {
+Incident LongWait(int rounds, int64_t wait_ns, int64_t pause_ns = 0) {
   JobSketch job(4, {CallSource::black_box});
   for (int i = 0; i < rounds; ++i) {
     const bool slow = i == rounds / 2;
@@ -43,42 +43,42 @@ std::vector<std::pair<int32_t, StandstillKind>> NamedIn(const Incident& incident
 using Names = std::vector<std::pair<int32_t, StandstillKind>>;
 
 TEST(Overdue, AWaitFarLongerThanAnyBeforeIsOverdue) {
-  const Incident incident = Waiting(40, 5 * kSecondNs);
+  const Incident incident = LongWait(40, 5 * kSecondNs);
   EXPECT_TRUE(IsOverdue(incident));
   EXPECT_FALSE(Analyse(incident).outcome.hangs());
   EXPECT_EQ(NamedIn(incident), (Names{{1, StandstillKind::host}}));
 }
 
-TEST(Overdue, AShortWaitIsNot) { EXPECT_FALSE(IsOverdue(Waiting(40, 2 * kSecondNs))); }
+TEST(Overdue, AShortWaitIsNot) { EXPECT_FALSE(IsOverdue(LongWait(40, 2 * kSecondNs))); }
 
 TEST(Overdue, AWaitLikeOneBeforeIsNot) {
-  EXPECT_FALSE(IsOverdue(Waiting(40, 5 * kSecondNs, 2 * kSecondNs)));
-  EXPECT_TRUE(IsOverdue(Waiting(40, 5 * kSecondNs, kSecondNs / 2)));
+  EXPECT_FALSE(IsOverdue(LongWait(40, 5 * kSecondNs, 2 * kSecondNs)));
+  EXPECT_TRUE(IsOverdue(LongWait(40, 5 * kSecondNs, kSecondNs / 2)));
 }
 
-TEST(Overdue, AFewOperationsDoNotTellWhatIsNormal) { EXPECT_FALSE(IsOverdue(Waiting(10, 5 * kSecondNs))); }
+TEST(Overdue, AFewOperationsDoNotTellWhatIsNormal) { EXPECT_FALSE(IsOverdue(LongWait(10, 5 * kSecondNs))); }
 
 TEST(Overdue, WithNothingOpenNothingIs) {
-  Incident incident = Waiting(40, 5 * kSecondNs);
+  Incident incident = LongWait(40, 5 * kSecondNs);
   for (CallStream& stream : incident.streams)
     std::erase_if(stream.calls, [](const Call& call) { return call.state != CallState::completed; });
   EXPECT_FALSE(IsOverdue(incident));
 }
 
 TEST(Overdue, TheFirstOperationOfAllHasMoreTime) {
-  EXPECT_FALSE(Analyse(Waiting(0, 30 * kSecondNs)).outcome.hangs());
-  EXPECT_TRUE(Analyse(Waiting(0, 90 * kSecondNs)).outcome.hangs());
-  EXPECT_TRUE(Analyse(Waiting(1, 30 * kSecondNs)).outcome.hangs());
+  EXPECT_FALSE(Analyse(LongWait(0, 30 * kSecondNs)).outcome.hangs());
+  EXPECT_TRUE(Analyse(LongWait(0, 90 * kSecondNs)).outcome.hangs());
+  EXPECT_TRUE(Analyse(LongWait(1, 30 * kSecondNs)).outcome.hangs());
 }
 
 TEST(Overdue, AShapeIsKnownOnceOneOfItEnded) {
-  const Incident incident = Waiting(2, 30 * kSecondNs);
+  const Incident incident = LongWait(2, 30 * kSecondNs);
   const CallStream& stream = *incident.StreamOf({0}, CallSource::black_box);
   Call call = stream.calls.back();
   EXPECT_FALSE(IsFirstOfItsShape(stream, call));
   call.in_elements *= 2;
   EXPECT_TRUE(IsFirstOfItsShape(stream, call));
-  EXPECT_TRUE(IsFirstOfItsShape(*Waiting(0, 30 * kSecondNs).StreamOf({0}, CallSource::black_box), call));
+  EXPECT_TRUE(IsFirstOfItsShape(*LongWait(0, 30 * kSecondNs).StreamOf({0}, CallSource::black_box), call));
 }
 
 // Ranks 1 and 2 are inside ncclGroupEnd, the others' GPUs have begun.

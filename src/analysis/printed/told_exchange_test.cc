@@ -10,7 +10,7 @@ namespace tacet {
 namespace {
 
 // Lines of ranks; those that differ in nothing but numbers have one shape.
-class Printed {
+class PrintedExchange {
  public:
   void Say(int32_t rank, const std::string& text) {
     OwnLine line;
@@ -38,7 +38,7 @@ class Printed {
 };
 
 TEST(ToldExchange, TheOneWhoseNumberChangedIsTheOddOne) {
-  Printed job;
+  PrintedExchange job;
   job.Rounds(4, "5");
   job.Say(0, "turn 4: sending 7 chunks to rank 1");
   job.Say(1, "turn 4: expecting 5 chunks from rank 0");
@@ -52,21 +52,21 @@ TEST(ToldExchange, TheOneWhoseNumberChangedIsTheOddOne) {
 }
 
 TEST(ToldExchange, WhereBothAgreeNothingIsFound) {
-  Printed job;
+  PrintedExchange job;
   job.Rounds(5, "5");
   EXPECT_FALSE(FindToldExchange(job.printed));
 }
 
 // In a job that goes on one of the two is a round further at any moment.
 TEST(ToldExchange, ARoundThatOneHasNotBegunIsNoDifference) {
-  Printed job;
+  PrintedExchange job;
   job.Rounds(4, "5");
   job.Say(0, "turn 4: sending 5 chunks to rank 1");
   EXPECT_FALSE(FindToldExchange(job.printed));
 }
 
 TEST(ToldExchange, NumbersThatNeverAgreedAreNotCompared) {
-  Printed job;
+  PrintedExchange job;
   for (int turn = 0; turn < 5; ++turn) {
     job.Say(0, "sent " + std::to_string(100 + 7 * turn) + " rows to rank 1");
     job.Say(1, "got " + std::to_string(3 * turn) + " batches from rank 0");
@@ -75,7 +75,7 @@ TEST(ToldExchange, NumbersThatNeverAgreedAreNotCompared) {
 }
 
 TEST(ToldExchange, LinesThatDoNotNameEachOtherAreNoExchange) {
-  Printed job;
+  PrintedExchange job;
   job.Rounds(4, "5");
   job.Say(0, "turn 4: sending 7 chunks to rank 2");
   job.Say(1, "turn 4: expecting 5 chunks from rank 0");

@@ -17,7 +17,7 @@ void WaitIn(JobSketch& job, int32_t rank, int64_t seq, OpKind op = OpKind::all_r
   event.group_name = std::move(group);
 }
 
-std::vector<Rank> Laggards(JobSketch& job) {
+std::vector<Rank> LaggardRanks(JobSketch& job) {
   std::vector<Rank> ranks;
   for (const ToldLaggard& laggard : FindWatchdogLaggards(job.Finish())) ranks.push_back(laggard.rank);
   return ranks;
@@ -27,20 +27,20 @@ TEST(WatchdogWaits, TheRankWithoutATimeoutIsWaitedFor) {
   JobSketch job(8);
   job.GiveOutputs();
   for (const int32_t r : job.AllBut({5})) WaitIn(job, r, 51);
-  EXPECT_EQ(Laggards(job), Ranks({5}));
+  EXPECT_EQ(LaggardRanks(job), Ranks({5}));
 }
 
 TEST(WatchdogWaits, ARankWhoseOutputWasNotCollectedIsNot) {
   JobSketch job(8);
   for (const int32_t r : job.AllBut({5})) WaitIn(job, r, 51);
-  EXPECT_TRUE(Laggards(job).empty());
+  EXPECT_TRUE(LaggardRanks(job).empty());
 }
 
 TEST(WatchdogWaits, WhenSeveralSayNothingNobodyIsSuspected) {
   JobSketch job(8);
   job.GiveOutputs();
   for (const int32_t r : {0, 1, 2, 3, 4, 5}) WaitIn(job, r, 51);
-  EXPECT_TRUE(Laggards(job).empty());
+  EXPECT_TRUE(LaggardRanks(job).empty());
 }
 
 TEST(WatchdogWaits, RanksInDifferentCallsTellNothingOfASilentOne) {
@@ -49,7 +49,7 @@ TEST(WatchdogWaits, RanksInDifferentCallsTellNothingOfASilentOne) {
   WaitIn(job, 0, 51);
   WaitIn(job, 1, 51);
   WaitIn(job, 2, 52);
-  EXPECT_TRUE(Laggards(job).empty());
+  EXPECT_TRUE(LaggardRanks(job).empty());
 }
 
 TEST(WatchdogWaits, TheRankThatHasEnqueuedLessIsWaitedFor) {
@@ -58,7 +58,7 @@ TEST(WatchdogWaits, TheRankThatHasEnqueuedLessIsWaitedFor) {
   for (const int32_t r : {0, 2}) WaitIn(job, r, 51);
   for (const int32_t r : {0, 1, 2, 3})
     job.Say(r, EventKind::dump_signal).Make<WorkCounters>().last_enqueued = r == 3 ? 50 : 51;
-  EXPECT_EQ(Laggards(job), Ranks({3}));
+  EXPECT_EQ(LaggardRanks(job), Ranks({3}));
 }
 
 void Signal(JobSketch& job, int32_t rank, int64_t enqueued, int64_t completed) {
@@ -88,7 +88,7 @@ TEST(WatchdogWaits, ARankThatTimesOutInALaterCallIsNotLateByThatAlone) {
   job.GiveOutputs();
   for (const int32_t r : {0, 2}) WaitIn(job, r, 7, OpKind::all_reduce, 1);
   WaitIn(job, 1, 9);
-  EXPECT_TRUE(Laggards(job).empty());
+  EXPECT_TRUE(LaggardRanks(job).empty());
 }
 
 TEST(WatchdogWaits, WhoCompletedWhatAllOthersWaitInIssuedAnotherCall) {
@@ -183,7 +183,7 @@ TEST(WatchdogWaits, ARankThatWaitsInAnotherGroupIsAVictim) {
   for (const int32_t r : {0, 1, 2}) WaitIn(job, r, 51);
   WaitIn(job, 3, 7, OpKind::all_gather, 10, "5");
   job.Say(3, EventKind::dump_signal).Make<WorkCounters>().last_enqueued = 50;
-  EXPECT_TRUE(Laggards(job).empty());
+  EXPECT_TRUE(LaggardRanks(job).empty());
 }
 
 TEST(WatchdogWaits, FindsTheOddOperationAndTheOddSize) {

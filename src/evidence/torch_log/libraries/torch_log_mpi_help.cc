@@ -13,7 +13,7 @@ namespace {
 constexpr int kMostRows = 14;
 
 // "  Local host:              gpu02" -> "gpu02"; empty where the row is another one
-std::string_view ValueOf(std::string_view text, std::string_view key) {
+std::string_view HelpValueOf(std::string_view text, std::string_view key) {
   if (!text.starts_with(key)) return {};
   return Trim(text.substr(key.size()));
 }
@@ -103,7 +103,7 @@ LineUse MpiHelpReader::Begin(const LogLine& line, const Note& note, RecordList& 
 
 LineUse MpiHelpReader::ReadRow(std::string_view text) {
   for (const std::string_view key : {"Local host:", "Hostname:", "Host:", "Node:"})
-    if (std::string_view host = ValueOf(text, key); !host.empty()) {
+    if (std::string_view host = HelpValueOf(text, key); !host.empty()) {
       if (open_->host.empty()) open_->host = Capped(TakeWord(host), 200);
       return LineUse::understood;
     }
@@ -111,7 +111,7 @@ LineUse MpiHelpReader::ReadRow(std::string_view text) {
     case Topic::unused:
     case Topic::queue:
       for (const std::string_view key : {"Local device:", "Local adapter:", "Module:", "Error:"})
-        if (const std::string_view value = ValueOf(text, key); !value.empty()) {
+        if (const std::string_view value = HelpValueOf(text, key); !value.empty()) {
           if (!open_->object.empty()) AppendCapped(open_->object, ": ", 200);
           AppendCapped(open_->object, value, 200);
           return LineUse::understood;
@@ -121,7 +121,7 @@ LineUse MpiHelpReader::ReadRow(std::string_view text) {
       // Registerable memory:     4096 MiB
       // Total memory:            65507 MiB
       for (const std::string_view key : {"Registerable memory:", "Total memory:"})
-        if (const std::string_view value = ValueOf(text, key); !value.empty()) {
+        if (const std::string_view value = HelpValueOf(text, key); !value.empty()) {
           if (!open_->object.empty()) AppendCapped(open_->object, " of ", 200);
           AppendCapped(open_->object, value, 200);
           return LineUse::understood;
@@ -136,34 +136,34 @@ LineUse MpiHelpReader::ReadRow(std::string_view text) {
         open_->object = Capped(host, 200);
         return LineUse::understood;
       }
-      if (const std::string_view tried = ValueOf(text, "BTLs attempted:"); !tried.empty()) {
+      if (const std::string_view tried = HelpValueOf(text, "BTLs attempted:"); !tried.empty()) {
         open_->subject = "BTLs attempted: " + Capped(tried, 100);
         return LineUse::understood;
       }
       break;
     case Topic::refused:
       for (const std::string_view key : {"Executable:", "Application name:", "Error:", "Mapping policy:"})
-        if (const std::string_view value = ValueOf(text, key); !value.empty()) {
+        if (const std::string_view value = HelpValueOf(text, key); !value.empty()) {
           AppendCapped(open_->text, " (" + Capped(value, 200) + ")", 600);
           return LineUse::understood;
         }
       break;
     case Topic::tcp:
-      if (const std::string_view host = ValueOf(text, "Remote host:"); !host.empty()) {
+      if (const std::string_view host = HelpValueOf(text, "Remote host:"); !host.empty()) {
         open_->object = Capped(TakeWordOf(host), 200);
         return LineUse::understood;
       }
       break;
     case Topic::warning:
       for (const std::string_view key : {"Remote host:", "Peer host:"})
-        if (const std::string_view host = ValueOf(text, key); !host.empty()) {
+        if (const std::string_view host = HelpValueOf(text, key); !host.empty()) {
           open_->object = Capped(TakeWordOf(host), 200);
           return LineUse::understood;
         }
       break;
     case Topic::failed:
       for (const std::string_view key : {"Error:", "Location:"})
-        if (const std::string_view value = ValueOf(text, key); !value.empty()) {
+        if (const std::string_view value = HelpValueOf(text, key); !value.empty()) {
           AppendCapped(open_->object, " (" + Capped(value, 100) + ")", 300);
           return LineUse::understood;
         }

@@ -9,7 +9,7 @@
 namespace tacet {
 namespace {
 
-constexpr int64_t kMostSeconds = 1'000'000;
+constexpr int64_t kMostWaitSeconds = 1'000'000;
 
 // "initialize clique for rank 6; clique=devices=[0,1,2,3]; stream=0; run_id=388" is what every thread calls a little
 // differently: "initialize clique".
@@ -35,15 +35,15 @@ int64_t SecondsBefore(std::string_view head) {
        from = from == 0 ? std::string_view::npos : head.rfind(" for ", from - 1)) {
     std::string_view digits = head.substr(from + 5);
     int64_t number = 0;
-    if (!TakeNumber(digits, &number) || number < 0 || number > kMostSeconds * 1000) continue;
+    if (!TakeNumber(digits, &number) || number < 0 || number > kMostWaitSeconds * 1000) continue;
     if (digits.starts_with("ms")) return number / 1000;
-    if (digits.starts_with(" seconds") || digits.starts_with("s")) return std::min(number, kMostSeconds);
+    if (digits.starts_with(" seconds") || digits.starts_with("s")) return std::min(number, kMostWaitSeconds);
   }
   return -1;
 }
 
 // "Expected 8 threads to join the rendezvous, but only 5 of them arrived on time."
-void TakeCounts(std::string_view text, TorchLogRecord& record) {
+void TakeJoinCounts(std::string_view text, TorchLogRecord& record) {
   record.value2 = IntAfter(text, "Expected ").value_or(-1);
   if (Contains(text, ", but only ")) record.count = IntAfter(text, ", but only ").value_or(-1);
   if (const auto all = IntAfter(text, "All "); all && Contains(text, " threads joined the rendezvous")) {
@@ -70,12 +70,12 @@ LineUse AddXlaWait(const LogLine& line, std::string_view message, bool gave_up, 
     name = quoted->substr(0, quoted->find('`'));
   record->subject = Capped(OperationOf(name), 100);
   record->count_out = DevicesOf(name.empty() ? message : name);
-  TakeCounts(message, *record);
+  TakeJoinCounts(message, *record);
   if (gave_up) {
     record->object = "gave up";
     const auto limit = After(message, name.empty() ? "timeout of " : "` of ");
     std::string_view digits = limit.value_or(std::string_view());
-    if (int64_t seconds = -1; TakeNumber(digits, &seconds) && seconds >= 0 && seconds < kMostSeconds)
+    if (int64_t seconds = -1; TakeNumber(digits, &seconds) && seconds >= 0 && seconds < kMostWaitSeconds)
       record->value = seconds;
   } else {
     record->value = SecondsBefore(message.substr(0, message.find("and may be stuck")));
@@ -97,7 +97,7 @@ int64_t DurationSeconds(std::string_view text) {
     seconds += static_cast<int64_t>(number * static_cast<double>(unit));
     any = true;
   }
-  return any ? std::min(seconds, kMostSeconds) : -1;
+  return any ? std::min(seconds, kMostWaitSeconds) : -1;
 }
 
 // slow_operation_alarm.cc:133] The operation took 4m12.3s
