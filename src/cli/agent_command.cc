@@ -105,9 +105,9 @@ Finds the black boxes that jobs with NCCL_PROFILER_PLUGIN=tacet write on this no
       --hang-after S  no stall shorter than this is called a hang (default 4 s); docs/live.md has the whole rule
       --clickhouse URL  also send each finished operation to http://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE];
                       the password may come from TACET_CLICKHOUSE_PASSWORD. A failing server never blocks the agent
-      --keep HOURS    remove boxes of processes that vanished after this long (default 24). Boxes of processes that
-                      exited cleanly are removed after 10 minutes, those of a suspected hang never; with 0 no box
-                      is ever removed
+      --keep HOURS    hours after which the box of a vanished process is removed (default 24). Boxes of processes
+                      that exited cleanly are removed after 10 minutes, those of a suspected hang never; with 0 no
+                      box is ever removed
       --ras ADDR|off  address of NCCL RAS (default NCCL_RAS_ADDR, else localhost:28028)
       --host NAME     name of this node in answers (default: the host name)
 

@@ -154,7 +154,7 @@ Measure, save and read in one go:
       --hostfile FILE  one host per line; "host slots=8" and "host:8" are understood
       --hosts L        the same on the command line: gpu1,gpu2
       --op L           operations of nccl-tests (default all_reduce); programs of perftest (default ib_write_bw)
-      --sizes A:B      first and last size (default 8:1G), each twice the one before
+      --sizes A:B      first and last size (default 8:1G); each size is twice the one before
       --ranks L        rank counts, one run each (default: all slots of all hosts)
       --ways L         NCCL_ALGO and NCCL_PROTO to force in turn, beside NCCL's own choice: Ring:LL,Ring:Simple,Tree
       --pairs          rounds of disjoint pairs of hosts: two rounds isolate a bad host

@@ -45,7 +45,7 @@ void PredictHardware(const PredictInputs& inputs, Prediction& prediction) {
   std::vector<std::string> assumptions;
   const NcclRelease release = inputs.hints.release.value_or(ParseNcclRelease(kNewest));
   if (!inputs.hints.release) assumptions.push_back("NCCL " + std::string(kNewest) + " (--nccl sets it)");
-  if (!inputs.hints.cpu && inputs.hardware->nodes > 1) assumptions.push_back("Intel processors (--cpu sets it)");
+  if (!inputs.hints.cpu && inputs.hardware->nodes > 1) assumptions.push_back("Intel processors (--cpu sets them)");
   NcclCommunicator c = SearchGraphs(release, *inputs.hardware, &assumptions);
   ApplySettings(inputs.settings, c);
   const std::string label = std::to_string(inputs.hardware->nodes * inputs.hardware->gpus_per_node) + " x " +

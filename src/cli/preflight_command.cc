@@ -85,12 +85,13 @@ const Command kPreflightCommand = {"preflight", "Check the hosts of a job before
                                    R"(tacet preflight [options]
 
 Checks the hosts of a job before it starts. Run it as the job will be run: once per rank or once per host,
-under srun, mpirun or torchrun, or alone for this host only. Rank 0 asks all others and reports within a minute:
-whether ranks, hosts, GPUs, drivers and versions of NCCL, PyTorch and CUDA agree; locked memory, /dev/shm, ports,
-host names, MTU, clocks, RDMA ports; environment variables (as tacet lint does); connections between all hosts,
-bandwidth of disjoint pairs, a barrier and a small and a large all-reduce over sockets. Hosts are compared with each
-other and with the rates of their own links; the one that differs is named. It needs no root privileges and changes
-nothing.
+under srun, mpirun or torchrun, or alone for this host only. Rank 0 asks all others and reports within a minute.
+
+It checks whether ranks, hosts, GPUs, drivers and versions of NCCL, PyTorch and CUDA agree. It checks locked
+memory, /dev/shm, ports, host names, MTU, clocks, RDMA ports and environment variables (as tacet lint does). It
+measures connections between all hosts, the bandwidth of disjoint pairs, a barrier, and a small and a large
+all-reduce over sockets. Hosts are compared with each other and with the rates of their own links; the one that
+differs is named. It needs no root privileges and changes nothing.
 
 Rank and size come from RANK and WORLD_SIZE, SLURM_*, OMPI_* or PMI_*; the address of rank 0 from MASTER_ADDR
 and MASTER_PORT or the list of nodes.

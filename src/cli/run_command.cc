@@ -92,8 +92,8 @@ const Command kRunCommand = {"run", "Run a job so that its next hang or crash ex
 Starts the job (torchrun, mpirun, srun, deepspeed, accelerate, python; once per node), switches on what a
 diagnosis needs, keeps its output with timestamps, and watches it. When it hangs: captures stacks, flight
 records, RAS, nvidia-smi, the kernel log, counters and /proc of all ranks on this node, and names the rank at
-fault on standard error and in the run folder. When it crashes: the same from what is left. A job that succeeds
-gets no verdict. Output passes through unchanged; variables that are already set keep their values.
+fault on standard error and in the run folder. When it crashes, it does the same with what is left. A job that
+succeeds gets no verdict. Output passes through unchanged; variables that are already set keep their values.
 
       --light           only what costs next to nothing: NCCL's setup log, the flight recorder
       --full            everything: a line per call, shapes checked, C++ stacks; slow
@@ -103,7 +103,7 @@ gets no verdict. Output passes through unchanged; variables that are already set
       --hang-after S    report a hang after this long without progress while a rank waits (default 45 s)
       --on-hang WHAT    wait (default), kill (SIGTERM, after 30 s SIGKILL), or a command for sh, which finds
                         TACET_RUN_DIR, TACET_JOB_PID, TACET_CAUSE and TACET_HEADLINE in its environment
-      --webhook URL     also POST the verdict as JSON there (http or https)
+      --webhook URL     also POST the verdict to this address as JSON (http or https)
       --profile-steps A-B  torch.profiler during these optimizer steps, one trace per rank
       --per-rank        torchrun: every line marked with its rank, a file per rank
       --packets         keep the latest packet headers (needs tcpdump and the right to capture)

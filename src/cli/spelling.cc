@@ -67,7 +67,7 @@ std::string NearestWord(std::string_view word, const std::vector<std::string_vie
 
 // A beginning that several have in common, misspelled or not, names them all.
 std::string DidYouMean(std::string_view word, const std::vector<std::string_view>& known) {
-  constexpr size_t kMostNamed = 6;
+  constexpr size_t kMostNamed = 8;
   const std::vector<std::string_view> best = NearestWords(word, known);
   if (best.empty()) return "";
   if (best.size() == 1 || best.size() > kMostNamed) return "did you mean '" + std::string(best.front()) + "'? ";

@@ -138,6 +138,7 @@ bool CheckValue(const VariableView& view, LintSheet& sheet) {
   if (!misreading.found()) return true;
   sheet.Add(LintKind::misread, LintLevel::warning, view.environment, view.given,
             Assignment(view) + (misreading.out_of_range    ? " is " + misreading.read_as
+                                : misreading.invalid       ? " is not a valid value: " + misreading.read_as
                                 : misreading.fails.empty() ? " is read as " + misreading.read_as
                                                            : " makes " + misreading.fails),
             misreading.advice);

@@ -75,12 +75,12 @@ NCCL_LOCAL_REGISTER|integer|1|2.19||should||1 lets the user register buffers
 NCCL_LSA_TEAM_SIZE|integer|0|2.29.7||should||ranks whose memory can be loaded and stored directly
 NCCL_MAX_CTAS|integer||2.17||must||most blocks per collective
 NCCL_MAX_NCHANNELS|integer|-2|2.5||must||the largest number of channels, and so of blocks, per collective
-NCCL_MAX_NRINGS|integer|-2|||should|NCCL_MAX_NCHANNELS|old name of NCCL_MAX_NCHANNELS, still read
+NCCL_MAX_NRINGS|integer|-2|||should|NCCL_MAX_NCHANNELS|most channels that NCCL uses
 NCCL_MAX_P2P_NCHANNELS|integer|64|2.7||should||the largest number of channels for sends and receives
 NCCL_MEM_SYNC_DOMAIN|integer|1|2.16||should||memory domain of kernels on Hopper and later
 NCCL_MIN_CTAS|integer||2.17||must||fewest blocks per collective
 NCCL_MIN_NCHANNELS|integer|-2|2.5||must||fewest channels per collective
-NCCL_MIN_NRINGS|integer|-2|||should|NCCL_MIN_NCHANNELS|old name of NCCL_MIN_NCHANNELS, still read
+NCCL_MIN_NRINGS|integer|-2|||should|NCCL_MIN_NCHANNELS|fewest channels that NCCL uses
 NCCL_MIN_P2P_NCHANNELS|integer|1|2.7||should||fewest channels for sends and receives
 NCCL_MLOPART_RDMA_ENABLE|integer|0|2.30.7||should||1 lets partitions of a GPU use RDMA
 NCCL_MNNVL_CLIQUE_ID|integer|-1|2.23||should||overrides the number of the NVLink clique

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
@@ -21,6 +22,14 @@ bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> word
 // Words that mean 0 and are read as 0.
 bool MeansNo(std::string_view lower) { return IsOneOf(lower, {"false", "no", "off", "none", "disable", "disabled"}); }
 
+Misreading Invalid(std::string consequence, std::string advice) {
+  Misreading misreading;
+  misreading.read_as = std::move(consequence);
+  misreading.advice = std::move(advice);
+  misreading.invalid = true;
+  return misreading;
+}
+
 // Numbers with an end: fields of InfiniBand have a few bits, and NCCL's own tables a few places. -1 and -2 leave the
 // choice to NCCL. For NCCL_IB_TIMEOUT, 0 and numbers from 32 are allowed and risky, see variable_harm.
 struct NumberRange {
@@ -28,7 +37,8 @@ struct NumberRange {
   int64_t least, most;
   std::string_view beyond;  // what becomes of a larger number, where that is known
 };
-constexpr std::string_view kLowBits = "only the low 8 bits of a larger number are used", kLimited = "NCCL limits it";
+constexpr std::string_view kLowBits = "only the low 8 bits of a larger number are used",
+                           kLimited = "NCCL uses the largest";
 constexpr NumberRange kRanges[] = {
     {"NCCL_CROSS_NIC", 0, 2, ""},
     {"NCCL_IB_TC", 0, 255, kLowBits},
@@ -49,6 +59,21 @@ constexpr NumberRange kRanges[] = {
     {"NCCL_NSOCKS_PERTHREAD", 1, 16, kLimited},
 };
 
+// "8M": what was meant, where that is a number of bytes with a unit.
+std::string WholeNumberAdvice(std::string_view value) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const std::string unit = LowerCase(value.substr(static_cast<size_t>(end - value.data())));
+  const int shift = IsOneOf(unit, {"k", "kb", "kib"})   ? 10
+                    : IsOneOf(unit, {"m", "mb", "mib"}) ? 20
+                    : IsOneOf(unit, {"g", "gb", "gib"}) ? 30
+                                                        : 0;
+  constexpr int64_t kMostUnits = 1024;
+  if (error == std::errc() && shift > 0 && number > 0 && number <= kMostUnits)
+    return "write " + std::to_string(number << shift) + ": NCCL stops at the first character that is not a digit";
+  return "write the whole number in digits: NCCL stops at the first other character";
+}
+
 Misreading ReadRange(const Variable& variable, int64_t value) {
   constexpr int64_t kFirstChoice = -2;
   if (value == -1 || value == kFirstChoice) return {};
@@ -61,7 +86,7 @@ Misreading ReadRange(const Variable& variable, int64_t value) {
     misreading.out_of_range = true;
     misreading.read_as = "out of range: it takes " + words;
     if (value > range.most && !range.beyond.empty()) misreading.read_as += ", and " + std::string(range.beyond);
-    misreading.advice = "write a number of this range, or unset it";
+    misreading.advice = "write a number in this range, or unset it";
     return misreading;
   }
   return {};
@@ -69,7 +94,7 @@ Misreading ReadRange(const Variable& variable, int64_t value) {
 
 Misreading ReadInteger(const Variable& variable, std::string_view value) {
   const NcclNumber number = ReadNcclNumber(value);
-  if (number.out_of_range) return {"the default", "give a number that fits in 64 bits"};
+  if (number.out_of_range) return Invalid("the default applies", "give a number that fits in 64 bits");
   // NCCL warns, and takes its maximum.
   const bool of_threads = variable.name == "NCCL_NTHREADS" || variable.name == "NCCL_LL128_NTHREADS";
   if (of_threads && number.whole && number.value > 0 && number.value % 32 != 0)
@@ -83,10 +108,9 @@ Misreading ReadInteger(const Variable& variable, std::string_view value) {
     return ReadRange(variable, number.value);
   if (MeansNo(LowerCase(value))) return {};
   const bool word = !IsDigit(value.front()) && value.front() != '-' && value.front() != '+';
-  return {std::to_string(number.value),
-          word           ? "write 1 or 0: NCCL reads any word as 0"
-          : number.whole ? "write it without the leading 0, which makes it octal"
-                         : "write the whole number in digits: NCCL stops at the first other character"};
+  return {std::to_string(number.value), word           ? "write 1 or 0: NCCL reads any word as 0"
+                                        : number.whole ? "write it without the leading 0, which makes it octal"
+                                                       : WholeNumberAdvice(value)};
 }
 
 // Each variable takes levels of its own.
@@ -108,9 +132,10 @@ Misreading ReadLevel(const Variable& variable, std::string_view value) {
   const std::string lower = LowerCase(value);
   for (const std::string_view level : kLevels) {
     if (value == level) return {};
-    if (lower == LowerCase(level)) return {"the default", "write " + std::string(level) + ": only capitals are known"};
+    if (lower == LowerCase(level))
+      return Invalid("the default applies", "write " + std::string(level) + ": only capitals are known");
   }
-  return {"the default", LevelAdvice(variable)};
+  return Invalid("the default applies", LevelAdvice(variable));
 }
 
 // "INIT,NET", "^PROXY". NCCL passes over a name that it does not know.
@@ -137,7 +162,7 @@ Misreading ReadChoice(const Variable& variable, std::string_view value) {
   if (variable.name == "NCCL_DEBUG")
     return IsOneOf(lower, {"version", "warn", "info", "abort", "trace", "none"})
                ? Misreading{}
-               : Misreading{"nothing: there is no log", "write VERSION, WARN, INFO or TRACE"};
+               : Invalid("there is no log", "write VERSION, WARN, INFO or TRACE");
   if (variable.name == "TORCH_DISTRIBUTED_DEBUG")
     return IsOneOf(lower, {"off", "info", "detail"})
                ? Misreading{}
@@ -145,17 +170,17 @@ Misreading ReadChoice(const Variable& variable, std::string_view value) {
   if (variable.name == "TORCH_CPP_LOG_LEVEL")
     return IsOneOf(lower, {"info", "warning", "error", "fatal", "0", "1", "2", "3"})
                ? Misreading{}
-               : Misreading{"the default", "write INFO, WARNING, ERROR or FATAL"};
+               : Invalid("the default applies", "write INFO, WARNING, ERROR or FATAL");
   if (variable.name.ends_with("_FAMILY"))
     return IsOneOf(value, {"AF_INET", "AF_INET6"}) ? Misreading{}
-                                                   : Misreading{"the default", "write AF_INET or AF_INET6"};
+                                                   : Invalid("the default applies", "write AF_INET or AF_INET6");
   if (variable.name == "NCCL_LAUNCH_MODE")
     return IsOneOf(value, {"PARALLEL", "GROUP"}) ? Misreading{}
-                                                 : Misreading{"the default", "write PARALLEL, or unset it"};
+                                                 : Invalid("the default applies", "write PARALLEL, or unset it");
   if (variable.name == "NCCL_CHECK_MODE")
     return IsOneOf(value, {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"})
                ? Misreading{}
-               : Misreading{"the default", "write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL"};
+               : Invalid("the default applies", "write DEFAULT, DEBUG_LOCAL or DEBUG_GLOBAL");
   return {};
 }
 

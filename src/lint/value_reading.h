@@ -23,6 +23,7 @@ struct Misreading {
   std::string advice;
   std::string fails;  // "NCCL fail when it creates a communicator: ..."; then read_as only names it
   bool out_of_range = false;  // then read_as says so: "out of range: it takes 0 to 7"
+  bool invalid = false;       // then read_as is what follows: "the default applies", "there is no log"
   bool found() const { return !read_as.empty(); }
 };
 Misreading FindMisreading(const Variable& variable, std::string_view value, ReleaseNumber nccl);

@@ -184,8 +184,8 @@ NcclCommunicator SearchGraphs(const NcclRelease& release, const ClusterHardware&
                            (node.gpus == 1 ? " GPU: its PCIe link (" : " GPUs: their PCIe links (") + Gbps(node.slot) +
                            (node.gpus == 1 ? ") is the limit" : " each) are the limit"));
   assumptions->push_back(
-      "the graphs are built from NCCL's list of speeds, without its full search; a log or a graph file has the ones "
-      "that NCCL found");
+      "numbers of channels and speeds from NCCL's tables, without its full search; a log or a graph file "
+      "(NCCL_GRAPH_DUMP_FILE) holds what NCCL found");
   if (several && hardware.nic_gbit <= 0)
     assumptions->push_back(std::to_string(node.nics) + (node.nics == 1 ? " NIC" : " NICs") +
                            " of 12 GB/s per node (--nics sets number and speed)");

@@ -111,7 +111,7 @@ std::string FailedSetupWords(const Incident& incident, const FailedSetup& failed
   words += " (";
   if (file < incident.files.size())
     words += incident.files[file].path + ":" + std::to_string(warning.source.line) + ": ";
-  return words.append(MessageOf(warning)) + "). 'tacet diagnose' says what to do";
+  return words.append(MessageOf(warning)) + "). 'tacet diagnose' says what to do.";
 }
 
 // What looks right, and how much of the job that was told by.
@@ -169,7 +169,8 @@ void AddOpenQuestions(const Incident& incident, const TopologyView& view, Diagno
   if (FindFailedSetup(incident).warning) return;
   const auto ranks = static_cast<size_t>(std::max(comm.ranks, 0));
   if (comm.process_of.size() < ranks)
-    diagnosis.open.push_back({"Are the other ranks connected the same way?",
+    diagnosis.open.push_back({ranks - comm.process_of.size() == 1 ? "Is the other rank connected the same way?"
+                                                                  : "Are the other ranks connected the same way?",
                               ranks - comm.process_of.size() == 1
                                   ? "the NCCL log of the other rank"
                                   : "the NCCL logs of the other " + Counted(ranks - comm.process_of.size(), "rank")});

@@ -215,6 +215,16 @@ std::vector<SlowPart> SlowPartsOf(const PairMatrixView& view) {
   return parts;
 }
 
+const ModelCheck* FindModelBeaten(const BandwidthView& view, const ModelCheck& check) {
+  if (check.share > kAboveModel) return &check;
+  const Sweep& sweep = view.sweeps[check.sweep];
+  for (const ModelCheck& other : view.checks) {
+    const Sweep& rival = view.sweeps[other.sweep];
+    if (other.share > kAboveModel && rival.ranks == sweep.ranks && rival.Nodes() == sweep.Nodes()) return &other;
+  }
+  return nullptr;
+}
+
 std::vector<BandwidthFault> FindBandwidthFaults(const BandwidthView& view) {
   std::vector<BandwidthFault> faults;
   for (const Sweep& sweep : view.sweeps)
@@ -222,7 +232,8 @@ std::vector<BandwidthFault> FindBandwidthFaults(const BandwidthView& view) {
   for (const PairMatrixView& matrix : view.matrices)
     if (!matrix.matrix.is_latency && matrix.HasFault()) faults.push_back(SlowLink(matrix));
   for (const ModelCheck& check : view.checks)
-    if (check.large_points >= 2 && check.share > 0 && check.share < kBelowModel)
+    if (check.large_points >= 2 && check.share > 0 && check.share < kBelowModel &&
+        FindModelBeaten(view, check) == nullptr)
       faults.push_back(BelowModel(view, check));
   for (const BetterWay& way : view.better)
     if (!way.cells.empty()) faults.push_back(Misfit(view, way));

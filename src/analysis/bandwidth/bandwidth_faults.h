@@ -28,6 +28,13 @@ std::vector<BandwidthFault> FindBandwidthFaults(const BandwidthView& view);
 // reaches less than this share of it has another reason.
 inline constexpr double kBelowModel = 0.7;
 
+// Measured far above the prediction: the prediction does not fit, and neither "yes" nor "no" rests on anything.
+inline constexpr double kAboveModel = 1.2;
+
+// The model is beaten by the check itself, or by another sweep of as many ranks on as many nodes (a run with a forced
+// algorithm): what the links carry is more than the model believes, so it says nothing about the slower sweep either.
+const ModelCheck* FindModelBeaten(const BandwidthView& view, const ModelCheck& check);
+
 // "GPU 3", "GPU 2 -> GPU 3", "GPU 3 as the receiver", for each slow part of a matrix.
 struct SlowPart {
   std::string name;

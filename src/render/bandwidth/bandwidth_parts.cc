@@ -35,16 +35,20 @@ std::string BandwidthAnswer::PathOf(size_t job, const SourceRef& source) const {
 
 namespace {
 
-// Measured far above the prediction: the prediction does not fit, and neither "yes" nor "no" rests on anything.
-constexpr double kAboveModel = 1.2;
+// "1.4 times", "250 times".
+std::string TimesWords(double ratio) {
+  return (ratio < 20 ? FixedWords(ratio, 1) : "about " + FixedWords(std::round(ratio / 10) * 10, 0)) + " times";
+}
 
-std::string MisfitWords(const ModelCheck& check) {
+// `where`: " in all_reduce, 4 ranks, Ring", where another sweep shows it.
+std::string MisfitWords(const ModelCheck& check, const std::string& where) {
   double measured = 0, predicted = 0;
   for (const ModelPoint& point : check.points) {
     measured = std::max(measured, point.measured_gbs);
     predicted = std::max(predicted, point.predicted_gbs);
   }
-  return "Unknown: NCCL's model does not fit: " + SpeedWords(measured) + " measured, at most " + SpeedWords(predicted) +
+  return "Unknown: NCCL's model does not fit: " + SpeedWords(measured) + " measured" + where + ", at most " +
+         SpeedWords(predicted) +
          " predicted. NCCL rates a network device whose speed it cannot read (lo and many virtual devices) at 10 "
          "Gbit/s.";
 }
@@ -95,7 +99,10 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
   if (HasWrongResults(sweep)) return "No: the results are wrong.";
   if (sweep.tool != "nccl-tests") return "";
   if (NcclTunedIndex(sweep.kind) < 0 || sweep.ranks < 2)
-    return "Unknown: NCCL has no model of this operation" + std::string(sweep.ranks < 2 ? " with one rank" : "") + ".";
+    return sweep.ranks < 2 ? sweep.ranks < 1
+                                 ? "Unknown: the output does not show how many ranks took part."
+                                 : "Unknown: NCCL's model needs two ranks or more, and the output shows one."
+                           : "Unknown: NCCL has no model of this operation.";
   const ModelCheck* check = view.CheckOf(sweep_index);
   if (const std::string guess = !check && !view.has_logs && view.sweeps.size() == 1 ? GuessWords(sweep) : "";
       !guess.empty())
@@ -109,8 +116,10 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
                                             "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH,TUNING and give both files."));
   if (check->large_points == 0)
     return "Unknown: no size of the sweep is large enough to judge bandwidth. Small sizes take " +
-           FixedWords(check->latency_ratio, 1) + " times as long as NCCL's model says." + LogWords(sweep, *check);
-  if (check->share > kAboveModel) return MisfitWords(*check) + LogWords(sweep, *check);
+           TimesWords(check->latency_ratio) + " as long as NCCL's model predicts." + LogWords(sweep, *check);
+  if (const ModelCheck* beaten = FindModelBeaten(view, *check))
+    return MisfitWords(*beaten, beaten == check ? "" : " in " + CleanLine(SweepWords(view.sweeps[beaten->sweep]))) +
+           LogWords(sweep, *check);
   *is_normal = check->share >= 0.8;
   std::string out = *is_normal                    ? "Large sizes: yes"
                     : check->share >= kBelowModel ? "Large sizes: probably not"
@@ -119,7 +128,7 @@ std::string NormalWords(const BandwidthView& view, size_t sweep_index, bool* is_
   out += check->large_points > 1 ? "median of " + Count(check->large_points, "size") : std::string("1 size");
   out += ").";
   if (check->latency_ratio > 0)
-    out += " Small sizes take " + FixedWords(check->latency_ratio, 1) + " times as long as it says.";
+    out += " Small sizes take " + TimesWords(check->latency_ratio) + " as long as it predicts.";
   return out + LogWords(sweep, *check);
 }
 
@@ -240,15 +249,17 @@ void AddMatrix(const PairMatrixView& view, const BandwidthTextOptions&, TextPage
 }
 
 static void AddRunNoise(const BetterWay& way, TextPage& page) {
-  constexpr double kWorthSaying = 0.05;
+  constexpr double kWorthSaying = 0.05, kMostUsefulNoise = 0.3;
   if (way.run_noise < kWorthSaying) return;
   const TwinRuns& worst = way.worst_twin;
   page.Paragraph("  ",
                  "Two runs of the same algorithm and protocol differ by " + PercentWords(way.run_noise) +
                      " (median of " + Count(way.twin_sizes, "size") + "; " + CleanLine(worst.way) + " at " +
                      MessageSizeWords(worst.bytes) + " took " + TimeWords(worst.chosen_us) + " as NCCL's choice and " +
-                     TimeWords(worst.forced_us) + " when forced): only gains of three times that count. Measure " +
-                     "again on a quiet machine.",
+                     TimeWords(worst.forced_us) + " when forced): " +
+                     (way.run_noise < kMostUsefulNoise ? "only gains of three times that count. "
+                                                       : "no gain stands out of that noise. ") +
+                     "Measure again on a quiet machine.",
                  Ink::yellow);
 }
 

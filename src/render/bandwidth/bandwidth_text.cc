@@ -60,7 +60,7 @@ void AddFigures(const BandwidthView& view, size_t index, const BandwidthTextOpti
   const bool one_rate = std::all_of(sweep.points.begin(), sweep.points.end(),
                                     [](const SweepPoint& p) { return p.algorithm_gbs == p.bus_gbs; });
   TextRow head = {{"size"}, {"time"}, {one_rate ? "bandwidth" : "algbw"}, {one_rate ? "" : "busbw"}, {"spread"}};
-  if (both) head.push_back({one_rate ? "bandwidth in place" : "busbw in place"});
+  if (both) head.push_back({one_rate ? "bandwidth in place" : "in place"});
   if (iterations) head.insert(head.end(), {{"median"}, {"99 %"}, {"longest"}});
   if (check) head.insert(head.end(), {{"model"}, {"of model"}, {"NCCL chooses"}});
   std::vector<TextRow> rows = {head};
@@ -153,7 +153,8 @@ void AddOutliers(const Sweep& sweep, TextPage& page) {
                                (sweep.outliers.size() == 7 ? " is an outlier." : " are outliers."));
       break;
     }
-    std::string text = MessageSizeWords(one.bytes) + " took up to " + FixedWords(one.factor, 1) +
+    std::string text = MessageSizeWords(one.bytes) + " took " +
+                       std::string(one.kind == OutlierKind::lasting ? "" : "up to ") + FixedWords(one.factor, 1) +
                        " times as long as the " + (one.by_neighbours ? "sizes next to it" : "other sizes") +
                        " suggest: ";
     if (one.kind == OutlierKind::lasting && one.iteration >= 0)

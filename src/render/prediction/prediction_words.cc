@@ -48,6 +48,8 @@ std::string TimeWords(double us) {
 // One unit, so that a column can be compared; small messages get more decimals: "0.00 GB/s" tells nothing.
 std::string SpeedWords(double gbps) {
   if (gbps <= 0 || gbps >= 0.0995) return Digits(gbps, "GB/s");
+  constexpr double kLeastGigabytes = 0.001;
+  if (gbps < kLeastGigabytes) return Digits(gbps * 1e6, "kB/s");
   char text[64];
   const int decimals = std::min(9, 2 - static_cast<int>(std::floor(std::log10(gbps))));
   std::snprintf(text, sizeof text, "%.*f GB/s", decimals, gbps);

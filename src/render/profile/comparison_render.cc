@@ -22,16 +22,16 @@ std::string Change(double share) {
   return text;
 }
 
-constexpr double kLeastP = 1e-15;
+constexpr double kLeastP = 0.001;
 
 std::string Probability(double p) {
-  if (p < kLeastP) return "< 1e-15";
+  if (p < kLeastP) return "< 0.001";
   char text[32];
-  std::snprintf(text, sizeof text, p < 0.001 ? "%.1e" : "%.3f", p);
+  std::snprintf(text, sizeof text, "%.3f", p);
   return text;
 }
 
-// "p = 0.040", "p < 1e-15"
+// "p = 0.040", "p < 0.001"
 std::string PWords(double p) { return (p < kLeastP ? "p " : "p = ") + Probability(p); }
 
 // "95 % interval"
@@ -121,7 +121,7 @@ void AddChange(TextPage& page, const ComparisonLine& line, const ComparisonOptio
     text += " (bus " + Bandwidth(line.bus_gbs_a) + " -> " + Bandwidth(line.bus_gbs_b) + " GB/s)";
   if (both && std::isfinite(line.change)) text += ", " + Change(line.change);
   if (tested && std::isfinite(line.low)) text += " (" + Interval(line) + ")";
-  if (tested) text += ", " + PWords(line.adjusted_p);
+  if (tested) text += std::string(line.name == "step time" ? ", " : ", corrected ") + PWords(line.adjusted_p);
   const std::string_view result = IsTooSmall(line, options) ? "too small to count" : Name(line.kind);
   page.Paragraph("      ", text + ": " + page.Paint(result, InkOf(line.kind)));
 }
@@ -137,8 +137,14 @@ void AddTable(TextPage& page, std::string_view heading, const std::vector<const 
   if (lines.empty()) return;
   std::string interval = IntervalName(comparison);
   for (char& c : interval) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  std::vector<TextRow> rows = {
-      {{"LINE"}, {"A", Ink::plain, true}, {"B", Ink::plain, true}, {"CHANGE"}, {interval}, {"P-VALUE"}, {"RESULT"}}};
+  const bool corrected = comparison.tested > 1;
+  std::vector<TextRow> rows = {{{"LINE"},
+                                {"A", Ink::plain, true},
+                                {"B", Ink::plain, true},
+                                {"CHANGE"},
+                                {interval},
+                                {corrected ? "P (CORRECTED)" : "P-VALUE"},
+                                {"RESULT"}}};
   for (const ComparisonLine* line : lines) rows.push_back(RowOf(*line, options));
   page.Heading(std::string(heading));
   // Where it does not fit, the result would stand in a part of its own, far from its line.
@@ -147,7 +153,10 @@ void AddTable(TextPage& page, std::string_view heading, const std::vector<const 
     page.Paragraph("  ",
                    std::string("CHANGE: of the time from A to B, + is slower") +
                        (some_small ? "; too small: a difference that the test sees, below the least that counts" : "") +
-                       (some_same ? "; RESULT -: no significant difference" : ""),
+                       (some_same ? "; RESULT -: no significant difference" : "") +
+                       (corrected ? "; P is corrected for " + Count(comparison.tested, "measure") +
+                                        ", an interval is that of its line alone"
+                                  : ""),
                    Ink::dim);
     return;
   }
@@ -166,7 +175,7 @@ std::string Sentence(const ComparisonLine& line) {
       std::string(Name(line.kind)) + ": " + DescribeTime(line.mean_a) + " -> " + DescribeTime(line.mean_b);
   if (std::isfinite(line.change)) out += " (" + Change(line.change) + ")";
   // The step time is tested by itself.
-  return out + (line.name == "step time" ? ", " : ", adjusted ") + PWords(line.adjusted_p);
+  return out + (line.name == "step time" ? ", " : ", corrected ") + PWords(line.adjusted_p);
 }
 
 std::string TestedLines(const ProfileComparison& comparison) {

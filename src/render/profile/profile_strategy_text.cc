@@ -157,8 +157,8 @@ void AddDdp(TextPage& page, const ProfileReport& profile, bool verbose) {
     page.Paragraph("  ", "with the current buckets the predicted step is " + DescribeTime(ddp.predicted_ns) +
                              "; no prediction includes waiting for late ranks");
   if (ddp.predicted_ns > 0 && !ddp.trusted) {
-    page.Paragraph("  ", "other bucket sizes are not predicted: for the current ones the model is too far off, with " +
-                             DescribeTime(ddp.predicted_ns) + " for a step that took " +
+    page.Paragraph("  ", "other bucket sizes are not predicted: for the current ones the model gives " +
+                             DescribeTime(ddp.predicted_ns) + ", but the step took " +
                              DescribeTime(profile.step_ns > 0 ? static_cast<double>(profile.step_ns) : ddp.step_ns));
     return;
   }
@@ -329,7 +329,9 @@ void AddMemory(TextPage& page, const ProfileReport& profile, bool verbose) {
   page.Paragraph(
       "  ",
       "inferred from sizes and lifetimes: PERSISTENT is optimizer state, buckets and whatever else outlives a step; "
-      "TRANSIENT is activations, gradients and workspace",
+      "TRANSIENT is activations, gradients and workspace; FRAGMENTED is the share of reserved memory that no tensor "
+      "used "
+      "at the peak, DEVICE the memory of the GPU",
       Ink::dim);
 }
 

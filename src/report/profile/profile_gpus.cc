@@ -123,8 +123,7 @@ void AddIdleAdvice(const ProfileReport& profile, std::vector<Advice>& out) {
         "the GPU was idle although work had been issued: launch latency, waits between streams" + whose,
         mean.launch_ns);
   else if (std::none_of(out.begin(), out.end(), [](const Advice& one) { return one.what.starts_with(kOwnGpu); }))
-    add(std::string(kOwnGpu),
-        "work had been issued and did not run: ranks that share a GPU wait for each other's kernels" + whose,
+    add(std::string(kOwnGpu), "kernels were launched and had not started: ranks that share a GPU take turns" + whose,
         mean.launch_ns);
   add("Copy from pinned memory with non_blocking=True", "during this time only copies run" + whose, mean.copies_ns);
 }

@@ -66,11 +66,14 @@ std::string_view OriginWords(StragglerOrigin origin) {
   return "";
 }
 
-std::string OriginOf(const Straggler& one) {
+std::string OriginOf(const ProfileReport& profile, const Straggler& one) {
   if (one.origin == StragglerOrigin::host && one.place.HoldsMostOf(static_cast<double>(one.late_ns)))
     return "its host loses time in one place, " + one.place.Words();
   if (one.among_stages && one.origin == StragglerOrigin::unknown)
     return "its pipeline stage takes longest: it has more work than the others, or its GPU or host is slow";
+  // Clocks and temperature are those of everybody who uses the GPU.
+  if (one.origin == StragglerOrigin::gpu_work && !profile.shared_gpus.empty())
+    return "its kernels take longer, while ranks share a GPU: more work, or a smaller share of the GPU";
   return std::string(OriginWords(one.origin));
 }
 
@@ -90,8 +93,8 @@ void AddStragglers(const ProfileReport& profile, std::vector<Advice>& out) {
   if (worst.origin == StragglerOrigin::stage) return;  // said with the pipeline
   const std::string stalls = IsIntermittentAlone(found) ? ", which stalls in " + StepsOf(worst) + "," : std::string();
   const CostInterval interval = IntervalOfCost(found);
-  out.push_back({"Bring " + RankList(found.stragglers) + stalls + " to the pace of the others", OriginOf(worst),
-                 found.cost_share, false, interval.low, interval.high});
+  out.push_back({"Bring " + RankList(found.stragglers) + stalls + " to the pace of the others",
+                 OriginOf(profile, worst), found.cost_share, false, interval.low, interval.high});
 }
 
 void AddPipeline(const PipelineReport& pipeline, std::vector<Advice>& out) {

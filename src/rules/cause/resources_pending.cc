@@ -216,11 +216,10 @@ const Rule kResourcesPendingRule = {
     "The job waits for its resources",
     "ray status, kubectl get pods and events, squeue, or the output of the launcher",
     "The scheduler has not started the job, or a part of it: too little is free, or what it asks for does not exist. "
-    "No "
-    "rank runs yet, and NCCL has no part in it.",
-    "Pending demands beside a job that makes progress are normal: data tasks queue up. A pod that is pending for a few "
-    "seconds is being started. A pod that crashes and is restarted was scheduled: rank-dead.",
-    {"Look at what is free and who holds it: ray status; kubectl describe nodes; squeue, sinfo.",
+    "No rank runs yet, and NCCL is not involved.",
+    "Pending tasks of a job that makes progress are normal (Ray Data queues them). A pod that is pending for a few "
+    "seconds is being started. A pod that crashes after it was scheduled is rank-dead.",
+    {"Look at what is free and what uses the rest: ray status; kubectl describe nodes; squeue, sinfo.",
      "Compare what the job asks for with what a single node has."},
     {"Start all processes of a job together or not at all.", "Watch the queue, not only the job."},
     JudgeResourcesPending};
