@@ -34,6 +34,20 @@ TEST(ProfileText, PrintsThePipelineAndItsBubbles) {
   EXPECT_NE(text.find("Time budget"), std::string::npos);
 }
 
+TEST(ProfileHeading, CommunicationThatMostlyWaitsForANamedRankIsAStraggler) {
+  ProfileReport profile;
+  profile.verdict = ProfileVerdict::communication_bound;
+  profile.wait_share = 0.6;
+  EXPECT_EQ(HeadingWord(profile), "communication-bound");  // nobody is named
+  profile.stragglers.stragglers.emplace_back();
+  EXPECT_EQ(HeadingWord(profile), "straggler");
+  profile.wait_share = 0.4;
+  EXPECT_EQ(HeadingWord(profile), "communication-bound");
+  profile.wait_share = 0.6;
+  profile.verdict = ProfileVerdict::host_bound;
+  EXPECT_EQ(HeadingWord(profile), "host-bound");
+}
+
 TEST(ComparisonJunit, HoldsNothingThatXmlCannot) {
   ProfileComparison comparison;
   ComparisonLine line;

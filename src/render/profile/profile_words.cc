@@ -18,8 +18,12 @@ std::string Print(const char* format, double value) {
 }  // namespace
 
 std::string_view HeadingWord(const ProfileReport& profile) {
-  if (profile.verdict != ProfileVerdict::undetermined || !profile.mixed.empty()) return Name(profile.verdict);
   const StragglerReport& found = profile.stragglers;
+  // Communication that mostly waits for somebody who is named is not what bounds the step.
+  const bool of_late_ranks = profile.verdict == ProfileVerdict::communication_bound &&
+                             profile.wait_share > kMostlyWaiting && !found.stragglers.empty();
+  if ((profile.verdict != ProfileVerdict::undetermined && !of_late_ranks) || !profile.mixed.empty())
+    return Name(profile.verdict);
   if (!found.stragglers.empty()) return found.stragglers.size() == 1 ? "straggler" : "stragglers";
   return profile.wait_known && found.steps > 1 && WhyNotJudged(profile).empty() ? "no straggler found"
                                                                                 : Name(profile.verdict);

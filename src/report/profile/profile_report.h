@@ -88,6 +88,8 @@ enum class ProfileVerdict : uint8_t {
   pipeline_bubble,
   balanced
 };
+// Communication that waits for late ranks for more than this share is their doing.
+inline constexpr double kMostlyWaiting = 0.5;
 std::string_view Name(ProfileVerdict verdict);  // "compute-bound"
 
 struct Advice {

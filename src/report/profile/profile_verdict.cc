@@ -19,6 +19,7 @@ constexpr double kMinLoss = 0.15, kClearLead = 1.25;
 constexpr double kMinGain = 0.01;
 // What a well-tuned network reaches of its nominal rate.
 constexpr double kReachablePeak = 0.8;
+constexpr int64_t kReachesPeak = 64 << 20;  // smaller operations spend much of their time on latency
 constexpr size_t kMostAdvice = 3;
 // From this share of the slowdown on, the slowest workers are nearly all of it.
 constexpr double kMostlyOne = 0.8;
@@ -193,6 +194,7 @@ struct TransferReach {
   double socket_ns = 0, gbs = 0;
   double peak_gbs = 0;  // of the first row; 0 where rows have different ones
   bool some_large = false;
+  int64_t largest = 0;  // size class of the largest operation
 };
 
 TransferReach MeasureReach(const ProfileReport& profile) {
@@ -200,6 +202,7 @@ TransferReach MeasureReach(const ProfileReport& profile) {
   for (const ProfileTableRow& line : profile.table) {
     // Where a member is not recorded, what is waiting and what is transfer is not known.
     if (line.row.size_class > kLargeOperation) out.some_large = true;
+    out.largest = std::max(out.largest, line.row.size_class);
     const double peak = line.peak_gbs > 0 ? line.peak_gbs : line.faster_gbs;
     if (peak <= 0 || line.row.bus_gbs <= 0 || line.row.size_class < kLargeOperation || line.row.whole < line.row.calls)
       continue;
@@ -230,9 +233,11 @@ void AddSlowTransfers(const ProfileReport& profile, const TransferReach& large, 
     return;
   }
   out.push_back({"Find out why the transfers are slow (NCCL_DEBUG=INFO; tacet diagnose)",
-                 "large operations reach " + SmallPercent(kReachablePeak * large.reach / large.ns) +
+                 "operations of 1 MiB and more reach " + SmallPercent(kReachablePeak * large.reach / large.ns) +
                      " of the link's peak" + (large.peak_gbs > 0 ? " (" + Gbs(large.peak_gbs) + ")" : std::string()) +
-                     "; normally they reach about " + StepPercent(kReachablePeak),
+                     (large.largest >= kReachesPeak
+                          ? "; large ones normally reach about " + StepPercent(kReachablePeak)
+                          : std::string("; the largest are too small to reach it, and normally come closer")),
                  gain, true});
 }
 
@@ -309,7 +314,7 @@ void JudgeBudget(ProfileReport& profile) {
       (profile.pipeline.found ? "waiting for other stages " : "exposed communication ") + TablePercent(exposed) +
       "; no kernel runs for " + TablePercent(idle + copies) +
       (copies >= kMinGain ? " (only copies for " + TablePercent(copies) + ")" : "");
-  if (profile.verdict == communication_bound && profile.wait_share > 0.5)
+  if (profile.verdict == communication_bound && profile.wait_share > kMostlyWaiting)
     profile.headline += "; most of the communication time is waiting for late peers";
 }
 
