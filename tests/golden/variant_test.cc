@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/parallel.h"
 #include "cut_variant.h"
@@ -57,14 +58,23 @@ IncidentTruth WithLesserTruths(IncidentTruth truth, const std::vector<RecordedFi
   return truth;
 }
 
-std::vector<VariantAnswer> JudgeVariants(const IncidentTruth& truth, const std::vector<Variant>& variants) {
+// Six thousand readings are a quarter of the time that all tests take. Recordings and variants take turns, so that each
+// variant meets every second recording and each recording every second variant; TACET_ALL_VARIANTS=1 takes all.
+bool IsItsTurn(size_t recording, size_t variant) {
+  static const bool all = std::getenv("TACET_ALL_VARIANTS") != nullptr;
+  return all || (recording + variant) % 2 == 0;
+}
+
+std::vector<VariantAnswer> JudgeVariants(const IncidentTruth& truth, size_t recording,
+                                         const std::vector<Variant>& variants) {
   const std::vector<RecordedFile> files = ReadUnpacked(TestFolder("corpus") / truth.name);
   RecordingReader reader(files);
   std::vector<VariantAnswer> answers;
   for (const Variant& variant : variants) {
+    VariantAnswer& answer = answers.emplace_back();
+    if (!IsItsTurn(recording, answers.size())) continue;
     IncidentTruth changed = truth;
     const auto made = variant.make(files, changed);
-    VariantAnswer& answer = answers.emplace_back();
     if (!made) continue;
     answer.applies = true;
     const Report report = reader.Diagnose(*made, [](std::string_view) { return true; });
@@ -83,7 +93,7 @@ void ExpectNoWrongAnswer(const std::vector<Variant>& variants) {
   const std::vector<IncidentTruth> truths = ParseTruth(ReadWhole(TestFolder("corpus/truth.json")));
   std::vector<std::vector<VariantAnswer>> table(truths.size());
   ParallelFor(truths.size(), 0, [&](size_t i) {
-    if (!truths[i].IsSlow()) table[i] = JudgeVariants(truths[i], variants);
+    if (!truths[i].IsSlow()) table[i] = JudgeVariants(truths[i], i, variants);
   });
   int all = 0, answered = 0;
   for (size_t v = 0; v < variants.size(); ++v) {
