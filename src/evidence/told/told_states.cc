@@ -114,13 +114,15 @@ static bool DeniesProgress(std::string_view part) {
   if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
   if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
   // "never begins to load the model", "never returns from the save", "does not get past the barrier"
-  if (HasAnyWord(part, {"never begins to",    "never starts to", "never begins",     "never gets past",
-                        "never gets beyond",  "never gets to",   "never goes past",  "never goes beyond",
-                        "never returns from", "never returns",   "never comes back", "never reaches the",
-                        "not get past",       "not get beyond",  "not go past",      "not go beyond",
-                        "n't get past",       "n't get beyond",  "n't go past",      "n't go beyond"}) &&
-      !HasAnyWord(part, {"returns an", "returns any", "returns the", "returns a", "error", "errors", "gb/s"}))
+  if (HasAnyWord(part, {"never begins to", "never starts to", "never gets past", "never gets beyond", "never goes past",
+                        "never goes beyond", "not get past", "not get beyond", "not go past", "not go beyond",
+                        "n't get past", "n't get beyond", "n't go past", "n't go beyond"}) &&
+      !HasAnyWord(part, {"gb/s", "bandwidth", "utilization", "throughput"}))
     return true;
+  // "never returns None" and "never returns an error" are something else.
+  for (const std::string_view verb : {"never returns", "never return", "never comes back", "never begins"})
+    if (HasWordBefore(part, verb, {"from", "on", "in", "at", "when", "with", "after", "there", "here", "and", "but"}))
+      return true;
   for (const std::string_view no :
        {"won't ", "wont ", "doesn't ", "does not ", "don't ", "do not ", "will not ", "never "})
     if (const auto verb = After(part, no)) {
