@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "rules/findings/straggler_finding.h"

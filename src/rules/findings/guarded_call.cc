@@ -2,6 +2,7 @@
 #include "rules/findings/guarded_call.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "rules/unexplained/told_trouble.h"

@@ -2,6 +2,8 @@
 #include "rules/findings/told_stacks.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
