@@ -223,7 +223,10 @@ void ReadToldLockLimit(std::string_view sentence, const SourceRef& source, Fragm
 
 // "both have 4x HDR", "the nodes have ConnectX-7 adapters": what somebody who knows the hosts says of their network.
 void ReadToldAdapters(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
-  if (!HasOwnWord(sentence, "have") && !HasOwnWord(sentence, "has")) return;
+  // "the nodes have HDR", "two nodes with ConnectX-6 cards"
+  const bool with = HasOwnWord(sentence, "with") &&
+                    HasAnyWord(LowSentence(sentence), {"cards", "card", "adapters", "adapter", "nics", "nic", "hcas"});
+  if (!with && !HasOwnWord(sentence, "have") && !HasOwnWord(sentence, "has")) return;
   const bool told = std::any_of(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
     return event.kind == EventKind::device_found && event.Means(Meaning::in_prose);
   });

@@ -14,6 +14,7 @@
 #include "base/text_scan.h"
 #include "evidence/meaning/bare_message.h"
 #include "evidence/meaning/unread_error.h"
+#include "evidence/told/shown_adapters.h"
 #include "evidence/told/told_chinese.h"
 #include "evidence/told/told_error.h"
 #include "evidence/told/told_facts.h"
@@ -324,6 +325,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   AddToldError(bytes, around_at_top, fragment);
   AddBareMessages(bytes, fragment);
   AddToldGuard(bytes, fragment);
+  AddShownAdapters(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)

@@ -320,7 +320,9 @@ static RuleAnswer JudgeFallback(const Case& facts) {
       answer.findings.push_back(SplitHostFinding(facts, choice.socket, splitters));
       return answer;
     }
-    if (choice.told_fast && (choice.none || choice.no_library || choice.PassedOver()) && !one_host) {
+    if (choice.told_fast && !one_host &&
+        (choice.none || choice.no_library || choice.PassedOver() ||
+         FindToldWords(facts.incident, EventKind::told_slow))) {
       answer.findings.push_back(
           UnseenAdaptersFinding(choice, FindToldWords(facts.incident, EventKind::told_slow) != nullptr));
       return answer;
