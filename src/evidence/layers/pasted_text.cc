@@ -12,6 +12,7 @@
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
+#include "evidence/layers/expected_block.h"
 #include "evidence/layers/pasted_wrap.h"
 #include "evidence/told/pasted_sentence.h"
 #include "evidence/told/told_lines.h"
@@ -330,6 +331,7 @@ std::string_view DescribeUndone(Paste paste) {
     case Paste::told: return "log lines were extracted from the surrounding text";
     case Paste::wrapped: return "wrapped lines were joined";
     case Paste::repeated: return "a block that was pasted twice is read once";
+    case Paste::expected: return "lines that the text only expects were skipped";
     case Paste::linked: return "links that a program made of names and addresses were removed";
   }
   return "";
@@ -346,6 +348,7 @@ Paste FindPaste(std::string_view bytes) {
   if (quoted * 5 >= filled * 2 && quoted > 0) return Paste::quoted;
   if (IsEscaped(bytes)) return Paste::escaped;
   if (IsLinked(bytes)) return Paste::linked;
+  if (HasExpectedBlock(lines)) return Paste::expected;
   if (HasRepeatedBlock(lines)) return Paste::repeated;
   if (HasLostColours(bytes)) return Paste::coloured;
   if (IsNumbered(lines)) return Paste::numbered;
@@ -360,11 +363,12 @@ std::string UndoPaste(std::string_view bytes, Paste paste) {
   std::string text;
   text.reserve(bytes.size());
   BlockFinder blocks;
-  const std::vector<bool> repeated =
-      paste == Paste::repeated ? FindRepeatedBlocks(lines) : std::vector<bool>(lines.size());
+  const std::vector<bool> dropped = paste == Paste::repeated   ? FindRepeatedBlocks(lines)
+                                    : paste == Paste::expected ? FindExpectedBlocks(lines)
+                                                               : std::vector<bool>(lines.size());
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = lines[i];
-    if (paste == Paste::repeated && !repeated[i]) text += line;
+    if ((paste == Paste::repeated || paste == Paste::expected) && !dropped[i]) text += line;
     if (paste == Paste::quoted) text += WithoutQuoteMarks(line);
     if (paste == Paste::escaped) text += Unescaped(line);
     if (paste == Paste::linked) text += WithoutLinks(line);

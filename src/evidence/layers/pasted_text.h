@@ -20,6 +20,7 @@ enum class Paste : uint8_t {
   told,      // a line inside a sentence, in a text that holds no other line of a log
   wrapped,   // cut at one width, and gone on with on the next line
   repeated,  // the same block between fences a second time, as in two fields of a form
+  expected,  // a block below "### Expected behavior": what somebody wishes for
   linked,    // "[train.py](http://train.py/)": what a chat or a mail program took for the name of a web site
 };
 

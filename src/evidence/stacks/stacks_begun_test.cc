@@ -35,6 +35,23 @@ std::string Spy(int pid, std::string_view command) {
          " (idle): \"MainThread\"\n    train (train.py:274)\n\n";
 }
 
+TEST(StacksInOneFile, ASecondMainThreadIsOfAnotherProcess) {
+  const auto stack = [](std::string_view id, std::string_view function) {
+    return "Thread " + std::string(id) + " (active): \"MainThread\"\n    " + std::string(function) +
+           " (torch/distributed/distributed_c10d.py:2924)\n    step (train.py:60)\n\n";
+  };
+  const Fragment two = ReadDump("3 processes in:\n" + stack("20110", "all_reduce") + "5 processes in:\n" +
+                                stack("20109", "reduce_scatter_tensor"));
+  ASSERT_EQ(two.threads.size(), 2u);
+  EXPECT_TRUE(two.threads[0].is_main);
+  EXPECT_TRUE(two.threads[1].is_main);
+  EXPECT_NE(two.threads[0].dump, two.threads[1].dump);
+  const Fragment beside =
+      ReadDump(stack("20110", "all_reduce") + "Thread 20111 (idle): \"Thread-1\"\n    wait (threading.py:302)\n");
+  ASSERT_EQ(beside.threads.size(), 2u);
+  EXPECT_EQ(beside.threads[0].dump, beside.threads[1].dump);
+}
+
 TEST(StacksInOneFile, TheCommandTellsWhichRankAProcessIs) {
   const Fragment job = ReadDump(Spy(10, "python train.py --local_rank=0") + Spy(11, "python train.py --local_rank=1"));
   ASSERT_EQ(job.speakers.size(), 2u);

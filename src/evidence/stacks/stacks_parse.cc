@@ -30,6 +30,7 @@ struct Lane {
   bool has_address = false;    // some of them "0x... in"
   int64_t heading_rank = -1;   // somebody's words above a stack, and where they stand
   uint32_t heading_line = 0;
+  bool has_main = false;                            // the current dump shows its main thread, by py-spy's word
   std::unordered_set<std::string_view> thread_ids;  // of the current dump
 };
 
@@ -97,6 +98,7 @@ class StackLines {
     lane.thread = kNone;
     lane.in_fatal = lane.in_py_bt = false;
     lane.thread_ids.clear();
+    lane.has_main = false;
     dump_.sections.push_back(section);
     return dump_.sections.back();
   }
@@ -265,7 +267,14 @@ class StackLines {
       return Reading::header;
     }
     if (ParseFaulthandlerThread(line, &thread)) return BeginThread(lane, StackTool::faulthandler, thread, place);
-    if (ParsePySpyThread(line, &thread)) return BeginThread(lane, StackTool::py_spy, thread, place);
+    if (ParsePySpyThread(line, &thread)) {
+      // A second main thread is of another process, whose own heading is not here.
+      const bool main = thread.name == "MainThread";
+      if (main && lane.has_main && !lane.thread_ids.contains(thread.id)) BeginProcess(lane, place);
+      const Reading reading = BeginThread(lane, StackTool::py_spy, thread, place);
+      lane.has_main |= main;
+      return reading;
+    }
     if (ParseGdbThread(line, &thread)) {
       // Dumps of several processes one after another have nothing between them but the numbers.
       if (lane.gdb_thread == 1 && !lane.thread_ids.contains(thread.id)) BeginProcess(lane, place);

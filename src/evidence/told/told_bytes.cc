@@ -17,6 +17,8 @@ bool IsSentenceOfReporter(const Event& event) {
     case EventKind::told_slow:
     case EventKind::told_wrong:
     case EventKind::told_remedy:
+    case EventKind::told_uneven:
+    case EventKind::told_guard:
     case EventKind::told_not_finite: return true;
     default: return event.Means(Meaning::in_prose);
   }

@@ -223,7 +223,10 @@ void ReadToldLockLimit(std::string_view sentence, const SourceRef& source, Fragm
 
 // "both have 4x HDR", "the nodes have ConnectX-7 adapters": what somebody who knows the hosts says of their network.
 void ReadToldAdapters(std::string_view sentence, const SourceRef& source, Fragment& fragment) {
-  if (!HasOwnWord(sentence, "have") && !HasOwnWord(sentence, "has")) return;
+  // "the nodes have HDR", "two nodes with ConnectX-6 cards"
+  const bool with = HasOwnWord(sentence, "with") &&
+                    HasAnyWord(LowSentence(sentence), {"cards", "card", "adapters", "adapter", "nics", "nic", "hcas"});
+  if (!with && !HasOwnWord(sentence, "have") && !HasOwnWord(sentence, "has")) return;
   const bool told = std::any_of(fragment.events.begin(), fragment.events.end(), [](const Event& event) {
     return event.kind == EventKind::device_found && event.Means(Meaning::in_prose);
   });
@@ -248,7 +251,10 @@ void ReadToldFallback(std::string_view sentence, const SourceRef& source, Fragme
   const bool fast =
       HasAnyWord(low, {"infiniband", "infini-band", "inifiniband", "infinband", "ib", "net/ib", "rdma", "roce"});
   const bool slow = HasAnyWord(low, {"net/socket", "socket", "sockets", "tcp", "ethernet"});
-  const bool instead = HasAnyWord(low, {"instead", "instead of", "rather than", "falls back", "fall back", "fallback"});
+  // "Expected (IB) | Actual (Socket)" is the head of a table.
+  const bool instead =
+      HasAnyWord(low, {"instead", "instead of", "rather than", "falls back", "fall back", "fallback"}) ||
+      (HasAnyWord(low, {"expected"}) && HasAnyWord(low, {"actual", "actually", "observed", "got"}));
   const bool lost = HasAnyWord(low, {"not found", "cannot be found", "can't be found", "not detected", "not used",
                                      "not being used", "not use", "not find", "fails to use"}) ||
                     ContainsAny(low, {"n't use", "n't find"});
@@ -258,7 +264,9 @@ void ReadToldFallback(std::string_view sentence, const SourceRef& source, Fragme
   if (Contains(sentence, "?") || HasOwnWord(low, "if") || HasOwnWord(low, "fixed") || HasOwnWord(low, "solved")) return;
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::device_found && event.Means(Meaning::in_prose)) return;
-  AddProse(EventKind::device_found, sentence, source, fragment).Make<NetworkDevice>().name = "InfiniBand";
+  auto& device = AddProse(EventKind::device_found, sentence, source, fragment).Make<NetworkDevice>();
+  device.name = HasAnyWord(low, {"roce"}) ? "RoCE adapters" : "InfiniBand";
+  device.passed_over = slow;
 }
 
 // "why GPU Direct RDMA is being disabled", "I do not see GDRDMA being enabled on those adapters"

@@ -137,6 +137,22 @@ bool Helps(std::string_view part) {
                            "trains fine",   "successfully",   "runs normally",   "ran successfully"});
 }
 
+// "with X it does load", "it starts only with X": what did not happen before.
+bool GoesOnThen(std::string_view part, size_t begin, size_t end) {
+  const std::string_view before = part.substr(0, begin), behind = part.substr(std::min(end, part.size()));
+  const size_t with = before.rfind("with ");
+  if (with == std::string_view::npos || begin - with > 24 || (with > 0 && IsLetter(before[with - 1]))) return false;
+  const auto goes_on = [](std::string_view words) {
+    return !TellsTrouble(words) &&
+           HasAnyWord(words, {"loads",     "does load",   "loads up",   "starts",     "does start",   "runs",
+                              "does run",  "begins",      "does begin", "proceeds",   "does proceed", "continues",
+                              "comes up",  "gets past",   "goes on",    "gets going", "goes through", "gets through",
+                              "trains",    "does train",  "responds",   "serves",     "boots",        "moves on",
+                              "goes past", "does finish", "starts up"});
+  };
+  return goes_on(behind) || (before.substr(0, with).ends_with("only ") && goes_on(before.substr(0, with)));
+}
+
 // "only with X it hangs, else it works"
 bool FailsThen(std::string_view part) {
   return HasAnyWord(part, {"hangs", "freezes", "fails", "crashes", "deadlocks", "stalls", "gets stuck"}) &&
@@ -164,6 +180,19 @@ bool IsWithoutEffect(std::string_view part) {
                                                     "in vain", "useless", "without success", "nothing"});
 }
 
+// The sentence that names it.
+std::string_view SentenceAround(std::string_view whole, const Found& setting) {
+  const auto is_end = [&](size_t i) {
+    return (whole[i] == '.' || whole[i] == '!' || whole[i] == '?' || whole[i] == ';') &&
+           (i + 1 == whole.size() || whole[i + 1] == ' ');
+  };
+  size_t begin = setting.begin, end = setting.end;
+  while (begin > 0 && !is_end(begin - 1)) --begin;
+  while (end < whole.size() && !is_end(end)) ++end;
+  if (end < whole.size()) ++end;
+  return whole.substr(begin, end - begin);
+}
+
 }  // namespace
 
 std::optional<ToldRemedy> ReadRemedy(std::string_view line) {
@@ -171,16 +200,8 @@ std::optional<ToldRemedy> ReadRemedy(std::string_view line) {
   const std::string whole = LowSentence(line);
   const Found any = FindSetting(whole);
   if (any.words == nullptr) return std::nullopt;
-  // The sentence that names it.
-  const auto is_end = [&](size_t i) {
-    return (whole[i] == '.' || whole[i] == '!' || whole[i] == '?' || whole[i] == ';') &&
-           (i + 1 == whole.size() || whole[i + 1] == ' ');
-  };
-  size_t begin = any.begin, end = any.end;
-  while (begin > 0 && !is_end(begin - 1)) --begin;
-  while (end < whole.size() && !is_end(end)) ++end;
-  if (end < whole.size()) ++end;
-  const std::string_view sentence = std::string_view(whole).substr(begin, end - begin);
+  const std::string_view sentence = SentenceAround(whole, any);
+  const auto begin = static_cast<size_t>(sentence.data() - whole.data());
   if (std::count(sentence.begin(), sentence.end(), ' ') < 2 || IsAdviceOrQuestion(sentence)) return std::nullopt;
   // "it works with X but is slow": what stands behind does not take it back, unless the trouble is there again.
   std::string_view first = sentence, behind;
@@ -197,7 +218,8 @@ std::optional<ToldRemedy> ReadRemedy(std::string_view line) {
   const size_t lack = WordOfLack(first, here.begin);
   const bool told = lack != std::string_view::npos
                         ? FailsWithout(first, lack, here.begin)
-                        : TroubleIsGone(first) || (Helps(first) && !IsWithoutEffect(first) && !FailsThen(first));
+                        : TroubleIsGone(first) || ((Helps(first) || GoesOnThen(first, here.begin, here.end)) &&
+                                                   !IsWithoutEffect(first) && !FailsThen(first));
   if (!told || HasAnyWord(first, {"no effect", "still", "even"})) return std::nullopt;
   ToldRemedy remedy;
   remedy.of = here.words->of;
@@ -208,6 +230,29 @@ std::optional<ToldRemedy> ReadRemedy(std::string_view line) {
     remedy.setting += "=" + std::string(line.substr(begin + static_cast<size_t>(here.value.data() - sentence.data()),
                                                     here.value.size()));
   return remedy;
+}
+
+std::string ReadSlowSetting(std::string_view line) {
+  line = line.substr(0, std::min<size_t>(line.size(), 2000));
+  const std::string whole = LowSentence(line);
+  if (FindSetting(whole).words == nullptr || ReadRemedy(line)) return "";
+  // Each sentence that names one.
+  for (size_t from = 0; from < whole.size();) {
+    Found found = FindSetting(std::string_view(whole).substr(from));
+    if (found.words == nullptr) return "";
+    found.begin += from;
+    found.end += from;
+    const std::string_view sentence = SentenceAround(whole, found);
+    const auto begin = static_cast<size_t>(sentence.data() - whole.data());
+    from = std::max(begin + sentence.size(), found.end);
+    if (found.value.empty() || IsAdviceOrQuestion(sentence) || IsWithoutEffect(sentence)) continue;
+    const bool lacks = WordOfLack(sentence, found.begin - begin) != std::string_view::npos;
+    const bool faster = HasAnyWord(sentence, {"faster", "full speed", "full bandwidth", "speeds up", "doubles"});
+    if (!(lacks ? faster : AnyPartStates(sentence, StatesSlowness))) continue;
+    return std::string(line.substr(found.begin, found.words->name.size())) + "=" +
+           std::string(line.substr(static_cast<size_t>(found.value.data() - whole.data()), found.value.size()));
+  }
+  return "";
 }
 
 }  // namespace tacet

@@ -26,6 +26,10 @@ TEST(ToldRemedy, ASettingThatHelpsPointsToWhatItLeavesOut) {
                 RemedyOf::interface},
            Told{"NCCL_IB_DISABLE=1 fixes the hang on both nodes", "NCCL_IB_DISABLE=1", RemedyOf::infiniband},
            Told{"It does not hang with NCCL_P2P_DISABLE=1.", "NCCL_P2P_DISABLE=1", RemedyOf::peer_access},
+           Told{"With `export NCCL_P2P_DISABLE=1` it does load, but it gets slower", "NCCL_P2P_DISABLE=1",
+                RemedyOf::peer_access},
+           Told{"The server comes up only with NCCL_IB_DISABLE=1, and is too slow then", "NCCL_IB_DISABLE=1",
+                RemedyOf::infiniband},
        }) {
     const auto remedy = ReadRemedy(one.line);
     ASSERT_TRUE(remedy) << one.line;
@@ -45,6 +49,20 @@ TEST(ToldRemedy, WhatIsAskedAdvisedOrInVainIsNone) {
         "Only with NCCL_P2P_DISABLE=1 it hangs, else it works", "without NCCL_P2P_DISABLE=1 it works fine",
         "setting NCCL_IB_DISABLE=1 makes no difference, it works as before or not at all"})
     EXPECT_FALSE(ReadRemedy(line)) << line;
+}
+
+TEST(ToldRemedy, ASettingThatCostsTimeIsNone) {
+  for (const char* line :
+       {"with NCCL_IB_DISABLE=1 a step takes twice as long", "NCCL_IB_DISABLE=1 is set, and run times go up a lot",
+        "It is 3 times faster without NCCL_IB_DISABLE=1.",
+        "NCCL_IB_DISABLE=1 is in the script; the step time goes up with NCCL_IB_DISABLE=1 on our hosts"}) {
+    EXPECT_FALSE(ReadRemedy(line)) << line;
+    EXPECT_EQ(ReadSlowSetting(line), "NCCL_IB_DISABLE=1") << line;
+  }
+  for (const char* line :
+       {"With NCCL_P2P_DISABLE=1 it works, only slower.", "NCCL_IB_DISABLE=1 may make it slower",
+        "with NCCL_IB_DISABLE=1 it is not slower", "it is slower without NCCL_IB_DISABLE=1", "the job is slower"})
+    EXPECT_EQ(ReadSlowSetting(line), "") << line;
 }
 
 TEST(ToldRemedy, IsAnEventOfTheText) {

@@ -113,6 +113,16 @@ static bool HasWordBefore(std::string_view part, std::string_view word, WordList
 static bool DeniesProgress(std::string_view part) {
   if (IsSupposed(part) || HasAnyWord(part, {"loss", "accuracy", "metric", "metrics", "norm"})) return false;
   if (HasAnyWord(part, {"not moving", "not progressing", "not responding", "not proceeding"})) return true;
+  // "never begins to load the model", "never returns from the save", "does not get past the barrier"
+  if (HasAnyWord(part, {"never begins to", "never starts to", "never gets past", "never gets beyond", "never goes past",
+                        "never goes beyond", "not get past", "not get beyond", "not go past", "not go beyond",
+                        "n't get past", "n't get beyond", "n't go past", "n't go beyond"}) &&
+      !HasAnyWord(part, {"gb/s", "bandwidth", "utilization", "throughput"}))
+    return true;
+  // "never returns None" and "never returns an error" are something else.
+  for (const std::string_view verb : {"never returns", "never return", "never comes back", "never begins"})
+    if (HasWordBefore(part, verb, {"from", "on", "in", "at", "when", "with", "after", "there", "here", "and", "but"}))
+      return true;
   for (const std::string_view no :
        {"won't ", "wont ", "doesn't ", "does not ", "don't ", "do not ", "will not ", "never "})
     if (const auto verb = After(part, no)) {
@@ -260,6 +270,20 @@ bool StatesThatAllWaitButOne(std::string_view sentence) {
          !IsDoubted(sentence);
 }
 
+bool StatesThatOthersWait(std::string_view sentence) {
+  return HasAnyWord(sentence, {"others", "other ranks", "other processes", "other gpus", "other workers", "other nodes",
+                               "the rest", "remaining ranks", "remaining processes", "everyone else", "everybody else",
+                               "all others"}) &&
+         HasAnyWord(sentence, {"wait", "waits", "waiting", "stuck", "sit", "sits", "block", "blocked", "are in",
+                               "is in", "hang", "hanging", "sitting", "idle in"}) &&
+         HasAnyWord(sentence, {"all_reduce",    "allreduce",    "all-reduce",     "all reduce",     "allgather",
+                               "all_gather",    "all-gather",   "reduce_scatter", "reduce-scatter", "broadcast",
+                               "barrier",       "collective",   "collectives",    "nccl",           "gloo",
+                               "backward",      "for it",       "for rank",       "for rank0",      "for that rank",
+                               "for this rank", "for the rank", "for that one",   "for this one"}) &&
+         !IsDoubted(sentence);
+}
+
 // "GPU 7 stays at 0% while the other GPUs are at 100 %": one does not run what the others wait in. What is idle because
 // nobody uses it is several, or is said to be.
 bool StatesThatOneIsIdle(std::string_view sentence) {
@@ -332,6 +356,11 @@ bool StatesSlowness(std::string_view part) {
                         "increasingly longer",
                         "takes longer each",
                         "time increases",
+                        "times increase",
+                        "time goes up",
+                        "times go up",
+                        "time doubles",
+                        "times double",
                         "time keeps increasing",
                         "time is increasing",
                         "time grows",
@@ -367,6 +396,15 @@ bool StatesSlowness(std::string_view part) {
       StatesStutter(part);
   // What is denied there is the expectation.
   const bool misses = HasAnyWord(part, {"not as good as", "not as high as", "not as fast as"});
+  // "4 times slower than it should be" supposes nothing.
+  std::string plain;
+  if (HasAnyWord(part, {"should be", "should take"})) {
+    plain = part;
+    for (const std::string_view norm : {"than they should be", "than it should be", "than this should be",
+                                        "than it should take", "than they should take", "than should be"})
+      if (const size_t at = plain.find(norm); at != std::string::npos) plain.replace(at, norm.size(), "than usual");
+    part = plain;
+  }
   return says && !NamesALimit(part) && (misses ? !IsSupposed(part) : !IsDoubted(part)) &&
          !HasAnyWord(part, {"was slow", "was slower", "were slow", "were slower", "used to be", "will"}) &&
          // "it may cause shared memory traffic to be much slower than expected"

@@ -29,6 +29,8 @@ std::string_view BehindKnownWhy(std::string_view part);
 // "the all-reduce gives wrong results", "the result shows Out of bounds values : 12 FAILED"
 bool StatesWrongResults(std::string_view sentence);
 bool StatesThatOneIsIdle(std::string_view sentence);
+// "the 31 others wait for it in all_reduce()", "all other ranks are stuck in the barrier"
+bool StatesThatOthersWait(std::string_view sentence);
 bool StatesThatAllWaitButOne(std::string_view sentence);
 bool StatesAHang(std::string_view part);
 bool StatesAStop(std::string_view part);

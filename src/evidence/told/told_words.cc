@@ -14,9 +14,11 @@
 #include "base/text_scan.h"
 #include "evidence/meaning/bare_message.h"
 #include "evidence/meaning/unread_error.h"
+#include "evidence/told/shown_adapters.h"
 #include "evidence/told/told_chinese.h"
 #include "evidence/told/told_error.h"
 #include "evidence/told/told_facts.h"
+#include "evidence/told/told_guard.h"
 #include "evidence/told/told_lines.h"
 #include "evidence/told/told_phrase.h"
 #include "evidence/told/told_place.h"
@@ -24,6 +26,7 @@
 #include "evidence/told/told_states.h"
 #include "evidence/told/told_title.h"
 #include "evidence/told/told_tried.h"
+#include "evidence/told/told_uneven.h"
 
 namespace tacet {
 namespace {
@@ -77,6 +80,25 @@ bool QuotesFailedCheck(std::string_view line) {
   return at != std::string_view::npos && at > 4 && !Trim(line).starts_with('#');
 }
 
+bool HasEvent(const Fragment& fragment, EventKind kind) {
+  return std::any_of(fragment.events.begin(), fragment.events.end(),
+                     [&](const Event& event) { return event.kind == kind; });
+}
+
+// Sentence by sentence.
+bool AnySentenceStates(std::string_view low, bool (*states)(std::string_view sentence)) {
+  while (!low.empty()) {
+    size_t end = 0;
+    while ((end = low.find_first_of(".;!?", end)) != std::string_view::npos && end + 1 < low.size() &&
+           low[end + 1] != ' ')
+      ++end;
+    const std::string_view sentence = low.substr(0, end == std::string_view::npos ? end : end + 1);
+    if (states(sentence)) return true;
+    low.remove_prefix(sentence.size());
+  }
+  return false;
+}
+
 void AddRemedy(std::string_view line, const SourceRef& source, Fragment& fragment) {
   auto remedy = ReadRemedy(line);
   if (!remedy) return;
@@ -98,6 +120,17 @@ bool AnnouncesPanic(std::string_view line) {
 }
 
 void TakePanic(std::string_view line, Event& event) { event.text += "\n" + std::string(Trim(line).substr(0, 400)); }
+
+// "..., so the GPUs do not get the same size in an iteration."
+void AddUneven(std::string_view line, const SourceRef& source, Fragment& fragment) {
+  if (line.size() > 2000 || HasEvent(fragment, EventKind::told_uneven)) return;
+  if (!AnySentenceStates(LowSentence(line), StatesUnevenInput)) return;
+  Event& event = fragment.events.emplace_back();
+  event.kind = EventKind::told_uneven;
+  event.speaker = kNobody;
+  event.source = source;
+  event.text = std::string(Trim(line).substr(0, 400));
+}
 
 void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fragment& fragment) {
   Event& event = fragment.events.emplace_back();
@@ -160,6 +193,7 @@ namespace {
 // Where the job stands, by the sentence that says that it hangs or by another one; and what kind of place it is.
 void FillPlace(std::string_view line, ToldPlace& place) {
   if (place.where.empty()) place.where = PlaceOfStop(line);
+  place.others_wait |= AnySentenceStates(LowSentence(line), StatesThatOthersWait);
   place.data_loader |= StopsInLoader(line);
 }
 
@@ -254,9 +288,10 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     AddToldPhrase(titled ? TitleWords(line) : std::string(line), titled, outside, source, fragment);
     const bool stops = !hangs && outside && SaysItStops(line);
     place.stopped |= stops && runs && !told.contains(EventKind::told_hang);
-    const auto kind = hangs || (stops && runs)             ? EventKind::told_hang
-                      : outside && SaysItIsSlow(line)      ? EventKind::told_slow
-                      : outside && SaysItIsNotFinite(line) ? EventKind::told_not_finite
+    const std::string slow_setting = (may_hold || titled) && IsProse(prose) ? ReadSlowSetting(line) : "";
+    const auto kind = hangs || (stops && runs)                                   ? EventKind::told_hang
+                      : !slow_setting.empty() || (outside && SaysItIsSlow(line)) ? EventKind::told_slow
+                      : outside && SaysItIsNotFinite(line)                       ? EventKind::told_not_finite
                       : (outside || (may_hold && QuotesFailedCheck(line))) && SaysItIsWrong(line)
                           ? EventKind::told_wrong
                       : stops                           ? EventKind::told_stop
@@ -264,8 +299,11 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
                                                         : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
-    if ((may_hold || titled) && IsProse(prose)) AddToldSituation(line, source, fragment);
+    // The head of a table names what was expected and what is there.
+    if (((may_hold || titled) && IsProse(prose)) || (outside && Trim(line).starts_with('|')))
+      AddToldSituation(line, source, fragment);
     if ((may_hold || titled) && IsProse(prose)) AddToldTried(line, source, fragment);
+    if (outside && IsProse(prose)) AddUneven(line, source, fragment);
     if (outside && IsSentence(line)) AddToldLimit(line, source, fragment);
     // Of each kind the first is enough; behind a line that only tells an end the error itself may still come, and
     // behind one that the job survived another.
@@ -274,17 +312,20 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
     const bool behind_steps = unread && !error_behind_steps && source.line > last_step;
     error |= own;
     error_behind_steps |= behind_steps;
-    if (kind == EventKind::progress || !(first || own || behind_steps)) continue;
+    if (kind == EventKind::progress || !(first || own || behind_steps || !slow_setting.empty())) continue;
     AddTold(kind, line, source, fragment);
     if (kind == EventKind::told_slow) {
       auto& slow = fragment.events.back().Make<ToldPlace>();
       FillPeriod(line, slow);
       slow.where = SlowCondition(LowSentence(line));
+      slow.setting = slow_setting;
     }
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
   }
   AddToldError(bytes, around_at_top, fragment);
   AddBareMessages(bytes, fragment);
+  AddToldGuard(bytes, fragment);
+  AddShownAdapters(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
   for (Event& event : fragment.events)

@@ -7,6 +7,7 @@
 
 #include "evidence/meaning/unread_error.h"
 #include "evidence/told/told_lines.h"
+#include "evidence/told/told_states.h"
 
 namespace tacet {
 namespace {
@@ -25,6 +26,29 @@ TEST(ToldWords, AHangWithoutAnyMessageIsAHang) {
   EXPECT_TRUE(SaysItHangs("The training starts and then hangs somewhere without any error message"));
   EXPECT_FALSE(SaysItHangs("With the other driver it trains through the night without any hang"));
   EXPECT_FALSE(SaysItHangs("It runs without any issues and never hangs on this machine"));
+}
+
+TEST(ToldWords, WhatNeverComesBackHangs) {
+  for (const char* line :
+       {"It stops at the pynccl step and never begins to load the model.", "The save never returns on four ranks",
+        "The script never gets past the first barrier", "it does not get past the setup of the groups"})
+    EXPECT_TRUE(SaysItHangs(line)) << line;
+  for (const char* line :
+       {"The call never returns an error on four ranks", "The bandwidth never reaches 100 GB/s here",
+        "My hook never returns None in this program", "The rate never gets past 40 GB/s on two nodes"})
+    EXPECT_FALSE(SaysItHangs(line)) << line;
+}
+
+TEST(ToldWords, SlowerThanItShouldBeIsSlow) {
+  EXPECT_TRUE(SaysItIsSlow("AllReduce between nodes is 4 to 5 times slower than it should be."));
+  EXPECT_FALSE(SaysItIsSlow("AllReduce between nodes should be slower than within one node."));
+}
+
+TEST(ToldWords, ThatTheOthersWaitIsTold) {
+  EXPECT_TRUE(StatesThatOthersWait("rank0 sits in the loader, the 31 others wait for it in all_reduce()"));
+  EXPECT_TRUE(StatesThatOthersWait("all other ranks are stuck in the barrier"));
+  EXPECT_FALSE(StatesThatOthersWait("the others do not wait in the barrier"));
+  EXPECT_FALSE(StatesThatOthersWait("the others wait for an answer here"));
 }
 
 TEST(ToldWords, SilenceAndAnIdleGpuAreHangs) {

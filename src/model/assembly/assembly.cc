@@ -18,6 +18,7 @@
 #include "model/assembly/job_split.h"
 #include "model/assembly/late_finish.h"
 #include "model/assembly/local_ranks.h"
+#include "model/assembly/survived_setup.h"
 #include "model/assembly/timeline_merge.h"
 #include "model/assembly/vital_signs.h"
 #include "model/events/event_echo.h"
@@ -242,6 +243,7 @@ class JobBuilder {
     TieEventsToProcesses(incident_);
     DropEchoes(incident_);
     ForgiveHandledErrors(incident_);
+    LowerSurvivedSetups(incident_);
     RejectStaleStreams();
     MarkStreamsEndedByError();
     ForgiveLateFinishes(incident_.streams);

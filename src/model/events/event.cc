@@ -76,5 +76,6 @@ template HostMemoryUse& Event::Make<HostMemoryUse>();
 template PortErrors& Event::Make<PortErrors>();
 template GpuCheck& Event::Make<GpuCheck>();
 template ToldRemedy& Event::Make<ToldRemedy>();
+template GuardedCall& Event::Make<GuardedCall>();
 
 }  // namespace tacet

@@ -110,6 +110,8 @@ enum class EventKind : uint8_t {
   told_not_finite,  // ... that its loss or its gradients are NaN or infinite
   told_wrong,       // ... that its results are wrong
   told_remedy,      // ... that a setting helps
+  told_uneven,      // ... that the input of the ranks differs in size
+  told_guard,       // a program in the text calls a collective on some ranks only
   unread_error,     // a line reports an error
   // kernel, continued
   storage_lost,  // a file system's server does not answer

@@ -316,6 +316,7 @@ struct NetworkDevice {
   std::string name;     // "eth0", "mlx5_0:1/IB"
   std::string address;  // of an interface
   DeviceUse use = DeviceUse::data;
+  bool passed_over = false;  // a sentence says that NCCL uses sockets instead of it
 };
 
 enum class TransportDirection : uint8_t { both, send, receive };
@@ -544,8 +545,16 @@ struct ToldPlace {
   bool data_loader = false;  // it stands in a data loader
   bool acs_on = false;       // a listing shows PCIe access control that is on
   bool stopped = false;      // it only says that the job stops, and a stack shows that the process runs
+  bool others_wait = false;  // a sentence says that the others wait for one, or in a collective
   int64_t every = -1;        // it pauses again and again: once in so many steps
   std::string steps;         // ... as they are called: "iterations"
+  std::string setting;       // ... what is slow is said to be slow with this setting: "NCCL_IB_DISABLE=1"
+};
+
+// A program in the text calls what all ranks must call under a condition that only some of them fulfil.
+struct GuardedCall {
+  std::string call;       // "accelerator.save_state"
+  std::string condition;  // "accelerator.is_main_process"
 };
 
 // A setting that is said to help, and the part of NCCL's work that it leaves out or changes.
@@ -571,6 +580,6 @@ using EventDetail =
                  NetworkDevice, PairTransport, Warning, NodeCount, GpuDirect, RasReport, OomKill, Xid, HardwareError,
                  HungTask, NetworkLink, IommuFault, StorageLoss, TimeLimit, NodeFailure, OutsideEnd, NoSpace, PortTaken,
                  CudaRefusal, RdmaFailure, DesyncReport, Pending, PortState, ToldPlace, GpuLoad, SpaceUse, ListedNodes,
-                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck, ToldRemedy, SiteNote>;
+                 SlowRankReport, HostMemoryUse, PortErrors, GpuCheck, ToldRemedy, SiteNote, GuardedCall>;
 
 }  // namespace tacet

@@ -40,11 +40,13 @@ constexpr size_t PayloadOf(EventKind kind) {
     case EventKind::told_stop:
     case EventKind::told_not_finite:
     case EventKind::told_wrong:
+    case EventKind::told_uneven:
     case EventKind::unread_error:
     case EventKind::mixed_setting: return kPayload<std::monostate>;
     case EventKind::told_slow:
     case EventKind::told_hang: return kPayload<ToldPlace>;
     case EventKind::told_remedy: return kPayload<ToldRemedy>;
+    case EventKind::told_guard: return kPayload<GuardedCall>;
     case EventKind::gpu_load: return kPayload<GpuLoad>;
     case EventKind::space_use: return kPayload<SpaceUse>;
     case EventKind::node_state: return kPayload<ListedNodes>;

@@ -51,6 +51,8 @@ Witness WitnessOf(const Event& event) {
     case EventKind::told_slow:
     case EventKind::told_wrong:
     case EventKind::told_remedy:
+    case EventKind::told_uneven:
+    case EventKind::told_guard:
     case EventKind::told_not_finite: return Witness::reporter;
     default: return Witness::self;
   }

@@ -48,6 +48,7 @@ struct FindWord {
   std::string_view operator()(const PairTransport& one) const { return one.via; }
   std::string_view operator()(const Warning& one) const { return one.id; }
   std::string_view operator()(const ToldRemedy& one) const { return one.setting; }
+  std::string_view operator()(const GuardedCall& one) const { return one.call; }
   std::string_view operator()(const GpuDirect& one) const { return one.adapter; }
   std::string_view operator()(const RasReport& one) const { return one.event; }
   std::string_view operator()(const OomKill& one) const { return one.process; }

@@ -100,7 +100,10 @@ bool GpuMemoryUse::HitsOwnLimit() const {
   return allowed >= 0 && (total < 0 || allowed < total) && (tried < 0 || free < 0 || free >= tried);
 }
 
-bool GpuMemoryUse::IsFragmented() const { return tried > 0 && unallocated >= tried; }
+bool GpuMemoryUse::IsFragmented() const {
+  constexpr double kWorthTrying = 0.02;  // less than this of a full GPU lasts for the next few tensors alone
+  return tried > 0 && unallocated >= tried && (total <= 0 || unallocated >= kWorthTrying * total);
+}
 
 // CUDA out of memory. Tried to allocate 3.91 GiB. GPU 3 has a total capacity of 79.15 GiB of which 1.22 GiB is free.
 // Process 51833 has 41.08 GiB memory in use. Including non-PyTorch memory, this process has 36.84 GiB memory in use. Of

@@ -58,6 +58,14 @@ TEST(GpuMemory, ReadsTheFormBefore21AndSeesFragmentation) {
   EXPECT_FALSE(use.OthersFillIt());
 }
 
+TEST(GpuMemory, AFewMegabytesOfAFullGpuAreNoFragmentation) {
+  const GpuMemoryUse use = ReadGpuMemoryUse(
+      "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 2 has a total capacity of 14.62 GiB of which 5.25 MiB is "
+      "free. Including non-PyTorch memory, this process has 14.61 GiB memory in use. Of the allocated memory 14.40 GiB "
+      "is allocated by PyTorch, and 25.06 MiB is reserved by PyTorch but unallocated.");
+  EXPECT_FALSE(use.IsFragmented());
+}
+
 TEST(GpuMemory, SeesTheLimitOfTheProcessWhereTheGpuHasRoom) {
   const GpuMemoryUse use = ReadGpuMemoryUse(
       "CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 has a total capacity of 139.80 GiB of which 116.44 GiB "

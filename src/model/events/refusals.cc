@@ -154,6 +154,9 @@ constexpr RefusalWords kRefusalWords[] = {
     {"too-few-gpus", {"number of required GPUs exceeds the total number of available GPUs", ""}},
     {"serving-memory", {"is less than desired GPU memory utilization", ""}},
     {"cache-memory", {"No available memory for the cache blocks", ""}},
+    {"cache-memory", {"# GPU blocks: 0,", ""}},
+    {"cache-memory", {"GPU KV cache size: 0 tokens", ""}},
+    {"cache-memory", {"vailable KV cache memory: -", " GiB"}},
     {"cache-memory", {"larger than the maximum number of tokens that can be stored in KV cache", ""}},
     // What is needed, and what is there: "(4.3 GiB KV cache is needed, which is larger than the available KV cache
     // memory"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "analysis/calls/left_replay.h"
 #include "analysis/timeouts/timeout_census.h"
+#include "rules/findings/guarded_call.h"
 #include "rules/findings/hang_finding.h"
 #include "rules/findings/order_finding.h"
 #include "rules/findings/output_finding.h"
@@ -92,6 +94,8 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
   if (answer.findings.empty())
     if (auto passed = PassedByOutput(facts)) answer.findings.push_back(std::move(*passed));
   if (answer.findings.empty()) JudgeOutsiders(facts, answer);
+  if (answer.findings.empty())
+    if (auto guarded = GuardedCallFinding(facts)) answer.findings.push_back(std::move(*guarded));
   return answer;
 }
 

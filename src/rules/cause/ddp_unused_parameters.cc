@@ -127,20 +127,20 @@ static RuleAnswer JudgeUnused(const Case& facts) {
   const auto& lead = events[0]->As<DdpParameters>();
   const std::string which = lead.names.empty() ? "" : " " + ParameterWords(lead.names);
   const std::string own = all ? OwnParameters(events) : std::string();
+  const bool single = !lead.names.empty() && lead.names.find_first_of(", ") == std::string::npos;
+  const std::string parameters = (single ? "Parameter" : "Parameters") + which;
   finding.headline =
       !own.empty()
           ? "each rank took a different branch: different parameters got no gradient (" + own + "), and DDP stopped"
-      : all ? "Parameters" + which +
-                  " got no gradient on any rank, since they do not contribute to the loss, and "
-                  "DDP stopped"
+      : all ? parameters + " got no gradient on any rank, since " + (single ? "it does" : "they do") +
+                  " not contribute to the loss, and DDP stopped"
       : finding.ranks.empty() && !told.empty()
-          ? "Parameters" + which + " got no gradient (reported by " + RankWords(told) +
-                "), and DDP stopped: they do not contribute to the loss, either on all ranks or only on ranks that "
-                "take "
-                "a certain branch"
+          ? parameters + " got no gradient (reported by " + RankWords(told) +
+                "), and DDP stopped: " + (single ? "it does" : "they do") +
+                " not contribute to the loss, either on all ranks or only on ranks that take a certain branch"
       : finding.ranks.empty()
-          ? "Parameters" + which + " got no gradient, and DDP stopped; the log does not say on which ranks"
-          : RankWords(finding.ranks) + " took a branch that leaves parameters" + which +
+          ? parameters + " got no gradient, and DDP stopped; the log does not say on which ranks"
+          : RankWords(finding.ranks) + " took a branch that leaves " + (single ? "parameter" : "parameters") + which +
                 " without a gradient: DDP raises an error there and the others wait";
   for (const Event* event : events) {
     if (finding.evidence.size() == 3) break;

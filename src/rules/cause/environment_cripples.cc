@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "rules/findings/odd_holders.h"
 #include "rules/rule.h"
 #include "rules/unexplained/told_finding.h"
+#include "rules/unexplained/told_trouble.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -188,6 +190,37 @@ static void JudgeNothingLeft(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+// Nothing of the job's own environment is here, and a sentence says what a setting costs it.
+static void JudgeToldCost(const Case& facts, RuleAnswer& answer) {
+  if (FindToldWords(facts.incident, EventKind::told_hang) || FindToldWords(facts.incident, EventKind::told_remedy))
+    return;
+  for (const Event& event : facts.incident.events) {
+    if (event.kind != EventKind::told_slow || event.As<ToldPlace>().setting.empty()) continue;
+    const std::string& setting = event.As<ToldPlace>().setting;
+    const size_t equals = setting.find('=');
+    const std::string name = setting.substr(0, equals), value = setting.substr(std::min(setting.size(), equals + 1));
+    const auto harms = AllVariableHarms();
+    const auto harm = std::find_if(harms.begin(), harms.end(), [&](const VariableHarm& one) {
+      return one.kind == HarmKind::slow && one.name == name && one.applies(value);
+    });
+    if (harm == harms.end()) continue;
+    Finding finding;
+    finding.cause = "environment-cripples";
+    finding.status = Status::slow;
+    finding.severity = Severity::warning;
+    finding.confidence = Confidence::likely;
+    finding.headline =
+        setting + " makes the job slower, as the text around the log says (" + std::string(harm->cost) + ")";
+    finding.evidence.push_back(CiteEvent(event, "said in the text around the log"));
+    finding.fix.assign(kEnvironmentCripplesRule.fix.begin(), kEnvironmentCripplesRule.fix.end());
+    finding.fix.front() = "unset " + name +
+                          " (in the job script, the container image, /etc/nccl.conf, ~/.nccl.conf), and measure again "
+                          "with nccl-tests; NCCL_DEBUG=INFO shows which network NCCL uses then.";
+    answer.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
 static RuleAnswer JudgeEnvironment(const Case& facts) {
   RuleAnswer answer;
   JudgeNothingLeft(facts, answer);
@@ -198,6 +231,7 @@ static RuleAnswer JudgeEnvironment(const Case& facts) {
   const std::set<uint32_t> lone = LoneSpeakers(facts.incident, values);
   if (auto finding = CripplesFinding(facts, values, one_host, lone, Toll::slow))
     answer.findings.push_back(std::move(*finding));
+  if (answer.findings.empty()) JudgeToldCost(facts, answer);
   for (const Toll toll : {Toll::no_network, Toll::no_peer}) {
     auto finding = CripplesFinding(facts, values, one_host, lone, toll);
     if (!finding) continue;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "rules/words/end_sentence.h"
 #include "rules/words/gpu_advice.h"
 #include "rules/words/gpu_maker.h"
+#include "rules/words/topology_words.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -41,6 +44,30 @@ std::string PciOfIncident(const Case& facts, const Event& lead) {
     pci = other;
   }
   return pci;
+}
+
+// "; the GPU at PCI 0000:4c:00 reports errors as well": faults of other devices of the host, whose ranks nobody knows.
+std::string OtherDevices(const Case& facts, const Event& lead) {
+  constexpr size_t kMostNamed = 4;
+  if (lead.As<Xid>().pci.empty()) return "";  // then it may be one of them
+  std::set<std::string> others;
+  for (const Event& event : facts.incident.events)
+    if (event.kind == EventKind::xid && IsDeviceFault(event) && !event.rank.known() &&
+        !event.Means(Meaning::of_service) && event.source.file == lead.source.file)
+      others.insert(event.As<Xid>().pci);
+  others.erase(lead.As<Xid>().pci);
+  others.erase("");
+  if (others.empty() || others.size() > kMostNamed) return "";
+  return std::string(others.size() == 1 ? "; the GPU at PCI " : "; the GPUs at PCI ") +
+         ListWords({others.begin(), others.end()}) + (others.size() == 1 ? " reports" : " report") + " errors as well";
+}
+
+bool HasLinkErrors(const Incident& incident) {
+  constexpr int64_t kLink = 74, kLinkAccess = 137;
+  return std::any_of(incident.events.begin(), incident.events.end(), [](const Event& event) {
+    const int64_t number = event.kind == EventKind::xid ? event.As<Xid>().number : -1;
+    return event.kind == EventKind::nvlink_error || number == kLink || number == kLinkAccess;
+  });
 }
 
 // A text that tells of one Xid may tell of others: " and Xid 63, 94".
@@ -285,6 +312,14 @@ static RuleAnswer JudgeGpuFault(const Case& facts) {
                        (finding.ranks.empty() ? "; the log does not say which rank used it" : "");
   finding.fix =
       reason && reason->kind == EventKind::pcie_error ? LostLinkSteps(*reason) : GpuAdvice(facts.incident, *lead);
+  if (lead->kind == EventKind::xid && finding.ranks.empty() && !elsewhere && !lead->Means(Meaning::in_prose)) {
+    finding.headline += OtherDevices(facts, *lead);
+    if (lead->As<Xid>().number != 74 && HasLinkErrors(facts.incident))
+      finding.fix.insert(
+          finding.fix.begin(),
+          "The kernel log also reports NVLink or NVSwitch errors: before the next job look at nvidia-smi nvlink -s "
+          "and -e on that host, and drain it if a link is down or its counters rise.");
+  }
   if (MakerOfGpus(facts.incident, *lead) == GpuMaker::amd) SayOfAmd(finding);
   if (lead->maker == GpuMaker::google) SayOfTpu(finding);
   // What makes it a hang, where only the fault itself is told so far.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 #include "rules/testing/judged_case.h"
 
 namespace tacet {
@@ -185,6 +188,26 @@ TEST(GpuFault, APcieDeviceThatIsLostCountsWhereItIsARanksGpu) {
     event.rank = Rank{rank};
     EXPECT_EQ(JudgedCase(job).Fires("gpu-fault"), rank == 3);
   }
+}
+
+TEST(GpuFault, OtherDevicesThatReportErrorsAreNamed) {
+  const auto judge = [](std::string other, int64_t number) {
+    Incident incident;
+    for (const auto& [pci, code] : {std::pair<std::string, int64_t>{"0000:cb:00", 94}, {std::move(other), number}}) {
+      Event& event = incident.events.emplace_back();
+      event.kind = EventKind::xid;
+      event.speaker = kNobody;
+      event.Make<Xid>().number = code;
+      event.Make<Xid>().pci = pci;
+    }
+    return JudgedCase(std::move(incident)).Only("gpu-fault");
+  };
+  const Finding two = judge("0000:4c:00", 74);
+  EXPECT_NE(two.headline.find("the GPU at PCI 0000:4c:00 reports errors as well"), std::string::npos) << two.headline;
+  ASSERT_FALSE(two.fix.empty());
+  EXPECT_NE(two.fix.front().find("NVLink"), std::string::npos) << two.fix.front();
+  const Finding one = judge("0000:cb:00", 94);
+  EXPECT_EQ(one.headline.find("as well"), std::string::npos) << one.headline;
 }
 
 TEST(GpuFault, XidsThatFollowAKillAreAftermath) {

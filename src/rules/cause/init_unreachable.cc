@@ -255,6 +255,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const ConnectProblem problem = ProblemOf(events);
   const bool refused = problem == ConnectProblem::refused;
   const std::string no_host = NoHostIn(address);
+  const std::string digits = AddressOfDigits(address);
   const bool of_store = std::all_of(events.begin(), events.end(), IsOfTheStore);
   int64_t limit_ms = -1;
   for (const Event* event : events) limit_ms = std::max(limit_ms, event->As<StoreUnreachable>().timeout_ms);
@@ -264,6 +265,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                       : IsLoopback(address) ? "nothing answers there"
                       : IsWildcard(address) ? "this is a wildcard, not the address of a host"
                       : !no_host.empty()    ? no_host + " is not the name or the address of a host"
+                      : !digits.empty()     ? "a name of digits alone is taken for an IPv4 address, here " + digits
                       : nameless            ? "the message names no address"
                                             : FailureWords(problem, limit_ms)) +
                      (alone && !refused ? ", and no other rank reports this" : "");
@@ -283,6 +285,10 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "the first node: its value here is " +
             no_host + ", as when a variable is not set where it is used, or arguments are in the wrong order.",
         "Print it on each node before the start: echo \"$MASTER_ADDR:$MASTER_PORT\"."};
+  }
+  if (!digits.empty() && !refused) {
+    finding.confidence = Confidence::likely;
+    finding.fix = NumericNameSteps();
   }
   if (const Event* error = refused ? ErrorOfThePeer(facts, complaining, *events.front()) : nullptr) {
     finding.severity = Severity::warning;

@@ -168,8 +168,10 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
               "Start again from the last checkpoint."};
     case SchedulerKill::signal:
       if (KillerOf(kill) == "SIGHUP")
-        return {"Start the job in tmux, with nohup or setsid, or through the scheduler.",
-                "Start again from the last checkpoint."};
+        return {
+            "Start the job in tmux or screen, with setsid, or through the scheduler. nohup alone does not protect it: "
+            "torchrun handles SIGHUP itself.",
+            "Start again from the last checkpoint."};
       if (IsInterrupt(kill))
         return {"Start the job again; what the ranks report after the signal is a consequence of it.",
                 "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/events/nccl_warnings.h"
+#include "rules/findings/fallback_findings.h"
 #include "rules/first_end.h"
 #include "rules/unexplained/passed_trouble.h"
 #include "rules/unexplained/told_finding.h"
@@ -36,9 +37,11 @@ bool SpeaksOfNetwork(const Event& event) {
   if (event.kind != EventKind::nccl_warning) return false;
   const auto& warning = event.As<Warning>();
   if (warning.id == "ib-completion-error") return IsFirstHandStatus(warning.number);
+  if (warning.id == "net-device-setup-failed" || warning.id == "net-plugin-failed")
+    return !IsSurvivedSetup(event);  // NCCL went on with another network
   return IsOwnPort(event) || warning.id == "net-peer-unresponsive" || warning.id == "ib-modify-qp-failed" ||
-         warning.id == "net-peer-blocked" || warning.id == "net-plugin-failed" || warning.id == "net-plugin-timeout" ||
-         warning.id == "ucx-failed" || warning.id == "transfer-failed" || warning.id == "net-device-setup-failed";
+         warning.id == "net-peer-blocked" || warning.id == "net-plugin-timeout" || warning.id == "ucx-failed" ||
+         warning.id == "transfer-failed";
 }
 
 // "No answer" (12): either the path failed or the peer is gone, and this end cannot tell which.
@@ -201,7 +204,9 @@ std::vector<std::string> NetworkAdvice(const Event& lead) {
     std::vector<std::string> steps = {
         "Compare the GIDs of both ends (show_gids, or ibv_devinfo -v) and " +
             std::string(nvshmem ? "NVSHMEM_IB_GID_INDEX" : "NCCL_IB_GID_INDEX") +
-            ": the index must name a RoCE v2 address of the same kind on every host.",
+            ": the index must name a RoCE v2 address of the same kind on every host, and one that is routed between "
+            "them: "
+            "an IPv4 address (::ffff:...), not a link-local one (fe80::).",
         "Check that the two adapters reach each other: ping -I INTERFACE from one's address to the other's. " +
             std::string(nvshmem ? "NVSHMEM_HCA_LIST names the adapters that may be used."
                                 : "Where every rail is a network of its own, set NCCL_CROSS_NIC=0.")};

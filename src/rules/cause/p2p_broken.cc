@@ -45,7 +45,8 @@ bool IsOfNccl(const Case& facts, const ToldEvents& told) {
                   [](const Event* event) { return event->kind != EventKind::peer_access_failed; }))
     return true;
   return std::any_of(facts.incident.events.begin(), facts.incident.events.end(), [](const Event& event) {
-    return event.kind == EventKind::nccl_error || event.kind == EventKind::nccl_warning ||
+    return event.kind == EventKind::nccl_error ||
+           (event.kind == EventKind::nccl_warning && event.As<Warning>().role == NcclWarningRole::cause) ||
            (event.kind == EventKind::exception && event.Means(Meaning::nccl_failed));
   });
 }
@@ -60,8 +61,8 @@ void TellOtherLibrary(Finding& finding) {
       finding.fix.begin(),
       "Test each pair of GPUs: python3 -c 'import torch; "
       "print(torch.cuda.can_device_access_peer(0, 1))'. The library in the cited lines needs peer access "
-      "between all GPUs of the host; NCCL variables do not change it (vLLM: "
-      "--disable-custom-all-reduce does).");
+      "between all GPUs of the host; NCCL variables do not change it. Switch its own all-reduce off instead (vLLM, "
+      "SGLang: --disable-custom-all-reduce; TensorRT-LLM: build the engine with --use_custom_all_reduce disable).");
 }
 
 // Who pasted the log has run the test already.

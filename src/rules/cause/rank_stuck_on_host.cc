@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rules/findings/output_finding.h"
 #include "rules/findings/standstill_finding.h"
+#include "rules/findings/told_stacks.h"
 #include "rules/rule.h"
 #include "rules/words/words.h"
 
@@ -47,6 +49,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
     if (auto told = FindingByOutput(facts)) {
       answer.findings.push_back(std::move(told->finding));
       if (told->open) answer.open.push_back(std::move(*told->open));
+    } else if (auto awaited = AwaitedStackFinding(facts)) {
+      answer.findings.push_back(std::move(*awaited));
     }
     return answer;
   }

@@ -288,6 +288,18 @@ TEST(InitUnreachable, AStoreThatCannotBeReachedCountsAsWell) {
   EXPECT_EQ(JudgedCase(job).Only("init-unreachable").ranks, Ranks({3}));
 }
 
+TEST(InitUnreachable, ANameOfDigitsAloneIsTakenForAnAddress) {
+  const auto headline = [](std::string address) {
+    JobSketch job(4, {});
+    job.Say(3, EventKind::store_unreachable).Make<StoreUnreachable>().address = std::move(address);
+    job.GiveOutputs();
+    return JudgedCase(job).Only("init-unreachable").headline;
+  };
+  EXPECT_NE(headline("5120347:40217").find("here 0.78.33.91"), std::string::npos) << headline("5120347:40217");
+  EXPECT_EQ(headline("10.0.0.1:29500").find("digits"), std::string::npos);
+  EXPECT_EQ(headline("99999999999:29500").find("digits"), std::string::npos);
+}
+
 TEST(PortInUse, WhoseOwnPortIsTakenIsToBlame) {
   JobSketch job(4, {});
   job.Say(0, EventKind::port_in_use).Make<PortTaken>().port = 29500;

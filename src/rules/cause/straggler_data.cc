@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "rules/findings/straggler_finding.h"
+#include "rules/unexplained/told_trouble.h"
+#include "rules/words/words.h"
 
 namespace tacet {
 
@@ -8,12 +14,41 @@ static bool IsStragglerData(const Straggler& straggler) {
          straggler.pattern == StragglerPattern::persistent;
 }
 
-static RuleAnswer JudgeStragglerData(const Case& facts) {
-  return JudgeStragglers(facts, IsStragglerData, "straggler-data", "its input is larger or arrives late",
-                         "their input is larger or arrives late");
+extern const Rule kStragglerDataRule;
+
+// The text says both that the job is slow and that the ranks do not get input of one size: all wait for the largest.
+static std::optional<Finding> ToldUnevenFinding(const Case& facts) {
+  const Event* slow = FindToldWords(facts.incident, EventKind::told_slow);
+  const Event* uneven = FindToldWords(facts.incident, EventKind::told_uneven);
+  if (!slow || !uneven || facts.analyses.end.kind == JobEnding::hung || facts.analyses.end.kind == JobEnding::crashed)
+    return std::nullopt;
+  Finding finding;
+  finding.cause = "straggler-data";
+  finding.status = Status::slow;
+  finding.severity = Severity::warning;
+  finding.confidence = Confidence::possible;
+  finding.headline =
+      "the job is slow, and the input of its ranks differs in size, as the text says: in each step all ranks wait for "
+      "the one with the largest input";
+  finding.evidence.push_back(CiteEvent(*uneven, "said in the text around the log"));
+  if (slow->source.line != uneven->source.line)
+    finding.evidence.push_back(CiteEvent(*slow, "the text says that the job is slow"));
+  finding.fix = {
+      "Give all ranks input of one size in the same step: choose the size or the bucket of lengths from the step's "
+      "number, so that it is the same on all ranks, or balance batches by tokens.",
+      "Check it: run some steps with input of a fixed size. If the job then scales, the sizes are the reason.",
+      "Otherwise record a few steps on all ranks with torch.profiler, and read the traces with tacet profile."};
+  return finding;
 }
 
-extern const Rule kStragglerDataRule;
+static RuleAnswer JudgeStragglerData(const Case& facts) {
+  RuleAnswer answer = JudgeStragglers(facts, IsStragglerData, "straggler-data", "its input is larger or arrives late",
+                                      "their input is larger or arrives late");
+  if (answer.findings.empty())
+    if (auto told = ToldUnevenFinding(facts)) answer.findings.push_back(std::move(*told));
+  return answer;
+}
+
 const Rule kStragglerDataRule = {
     "straggler-data",
     "Input is uneven or late",

@@ -183,10 +183,36 @@ static bool JudgeToldLimit(const Case& facts, RuleAnswer& answer) {
   return true;
 }
 
+// A wait in the store ended, and the work that was waited for goes on in the same output.
+static bool JudgeWorkBeside(const Case& facts, RuleAnswer& answer) {
+  const auto& events = facts.incident.events;
+  const auto wait = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    return event.kind == EventKind::store_wait_timeout && !event.As<StoreWait>().bar.empty();
+  });
+  if (wait == events.end() || !facts.analyses.sources.empty()) return false;
+  const auto& told = wait->As<StoreWait>();
+  Finding finding;
+  finding.cause = "timeout-too-short";
+  finding.status = facts.analyses.end.kind == JobEnding::hung ? Status::hang : Status::crash;
+  finding.severity = Severity::critical;
+  finding.confidence = Confidence::likely;
+  if (wait->rank.known()) finding.affected_ranks = {wait->rank};
+  finding.headline = (wait->rank.known() ? RankWords({wait->rank}) : std::string("a process")) +
+                     " timed out waiting for the store" +
+                     (told.timeout_ms > 0 ? " after " + DurationWords(told.timeout_ms * 1'000'000) : "") +
+                     ", while a progress bar in the same output was still advancing ('" + told.bar +
+                     "'): one process works longer than the others wait for it";
+  finding.evidence.push_back(CiteEvent(*wait, "a wait in the store timed out"));
+  finding.fix = LateRankSteps();
+  answer.findings.push_back(std::move(finding));
+  return true;
+}
+
 static RuleAnswer JudgeTimeoutTooShort(const Case& facts) {
   RuleAnswer answer;
   if (JudgeToldLimit(facts, answer)) return answer;
-  if (JudgeRankAtWork(facts, answer) || JudgeLateCounters(facts, answer)) return answer;
+  if (JudgeRankAtWork(facts, answer) || JudgeLateCounters(facts, answer) || JudgeWorkBeside(facts, answer))
+    return answer;
   for (const Event& event : facts.incident.events)
     if (event.kind == EventKind::job_time_limit && !ProgressShortlyBefore(facts, event)) {
       answer.open.push_back({"Was the job stalled, or was the scheduler's time limit too short for it?",

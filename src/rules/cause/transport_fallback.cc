@@ -20,6 +20,7 @@ struct NetworkChoice {
   ToldEvents no_library;   // ... was not sought: libibverbs is not installed
   ToldEvents no_provider;  // libfabric found none
   ToldEvents no_plugin;    // the plugin for the fast network did not start
+  ToldEvents no_setup;     // ... since this failed
   ToldEvents mpi;          // Open MPI does without the fast network
   ToldEvents socket;       // sockets were chosen
   ToldEvents beside;       // ... although the same process, or its host, has a fast device
@@ -28,6 +29,8 @@ struct NetworkChoice {
   bool direct_on = false;
   // Whoever pasted the log says that GPUDirect RDMA is off, or that the hosts have fast adapters.
   const Event *told_staged = nullptr, *told_fast = nullptr;
+  const Event* socket_interface = nullptr;  // sockets were set up for data, which NCCL does where nothing else is found
+  bool PassedOver() const { return told_fast && told_fast->As<NetworkDevice>().passed_over; }
 };
 
 NetworkChoice ReadChoices(const Case& facts) {
@@ -38,6 +41,9 @@ NetworkChoice ReadChoices(const Case& facts) {
       choice.told_staged = choice.told_staged ? choice.told_staged : &event;
       continue;
     }
+    if (event.kind == EventKind::interface_used && event.As<NetworkDevice>().use == DeviceUse::data &&
+        !choice.socket_interface)
+      choice.socket_interface = &event;
     if (event.kind == EventKind::device_found && event.Means(Meaning::in_prose))
       choice.told_fast = &event;
     else if (event.kind == EventKind::device_found)
@@ -49,6 +55,7 @@ NetworkChoice ReadChoices(const Case& facts) {
       TakeTold(facts, event, choice.no_provider);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "net-plugin-not-started")
       TakeTold(facts, event, choice.no_plugin);
+    if (IsSurvivedSetup(event)) TakeTold(facts, event, choice.no_setup);
     if (event.kind == EventKind::nccl_warning && event.As<Warning>().id == "mpi-network-unused")
       TakeTold(facts, event, choice.mpi);
     const bool direct = (event.Means(Meaning::over_infiniband) && event.Means(Meaning::gpu_direct)) ||
@@ -162,27 +169,6 @@ bool IsToldToUseSockets(const Case& facts) {
   });
 }
 
-// One host in the guise of several: which network its hosts have says nothing.
-Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std::vector<const Event*>& splitters) {
-  Finding finding = FallbackFinding({});
-  finding.severity = Severity::note;
-  finding.affected_ranks = socket.ranks;
-  finding.headline = "NCCL uses TCP sockets between processes of one host (" + *HostsSeen(facts.incident).begin() +
-                     "), which NCCL_HOSTID makes it treat as " + std::to_string(splitters.size()) + " hosts";
-  finding.evidence.push_back(CiteEvent(*socket.events.front(), "the network NCCL chose"));
-  constexpr size_t kMostCited = 2;
-  for (size_t i = 0; i < splitters.size() && i < kMostCited; ++i)
-    finding.evidence.push_back(
-        CiteEvent(*splitters[i], i == 0 ? "the name of the host for one process" : "another name for another process"));
-  finding.fix = {
-      "Give all processes of a host the same NCCL_HOSTID, or unset it: they then use NVLink, PCIe or shared memory. "
-      "If a test uses one host in place of several, nothing is wrong."};
-  finding.explanation =
-      "NCCL takes processes with different values of NCCL_HOSTID for processes of different hosts, and connects them "
-      "over the network instead of NVLink, PCIe or shared memory.";
-  return finding;
-}
-
 // libfabric asks each provider several times, and says of each time what it got: where the plugin works in the end, one
 // that found nothing means nothing.
 bool UsesFabric(const Case& facts) {
@@ -215,6 +201,7 @@ Finding NoProviderFinding(const NetworkChoice& choice) {
       "vpc.amazonaws.com/efa).",
       "Check that the instance has EFA adapters attached, and that libfabric in the image is the one from the EFA "
       "installer."};
+  TellFailedSetup(choice.no_setup, finding);
   return finding;
 }
 
@@ -225,13 +212,18 @@ Finding UnseenAdaptersFinding(const NetworkChoice& choice, bool told_slow) {
   // Whoever tells it looks at a job that runs, and knows what it could use.
   finding.status = told_slow ? Status::slow : Status::degraded;
   finding.confidence = Confidence::likely;
-  finding.headline = "NCCL uses TCP sockets: it finds no InfiniBand device (" + TellerWords(none) +
-                     "), although the hosts have " + choice.told_fast->As<NetworkDevice>().name +
+  finding.headline = "NCCL uses TCP sockets" +
+                     (none ? ": it finds no InfiniBand device (" + TellerWords(none) + ")," : std::string()) +
+                     " although the hosts have " + choice.told_fast->As<NetworkDevice>().name +
                      ", as the text around the log says";
   finding.evidence.push_back({choice.told_fast->source, choice.told_fast->text, "said in the text around the log"});
-  finding.evidence.push_back(
-      CiteEvent(*none.events.front(), choice.none ? "NCCL finds no InfiniBand device" : "libibverbs cannot be opened"));
-  if (choice.socket) finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+  if (none)
+    finding.evidence.push_back(CiteEvent(
+        *none.events.front(), choice.none ? "NCCL finds no InfiniBand device" : "libibverbs cannot be opened"));
+  if (choice.socket)
+    finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
+  else if (choice.socket_interface)
+    finding.evidence.push_back(CiteEvent(*choice.socket_interface, "NCCL sets up sockets for its data"));
   finding.fix = {
       "On each host, and inside the container where the job runs in one: ibv_devinfo. If it lists the adapters on the "
       "host only, give the container /dev/infiniband and the capability IPC_LOCK, and install rdma-core (libibverbs).",
@@ -310,8 +302,8 @@ static RuleAnswer JudgeFallback(const Case& facts) {
         "GPUDirect RDMA is not used, as the text around the log says: data is staged through host memory";
     finding.evidence.push_back(CiteEvent(*choice.told_staged, "said in the text around the log"));
     finding.fix = {Advice(Slow::staged)};
-  } else if (choice.told_fast && (choice.none || choice.no_library) && !choice.socket && !one_host &&
-             facts.analyses.end.kind != JobEnding::hung && facts.analyses.end.kind != JobEnding::crashed) {
+  } else if (choice.told_fast && (choice.none || choice.no_library || choice.PassedOver()) && !choice.socket &&
+             !one_host && facts.analyses.end.kind != JobEnding::hung && facts.analyses.end.kind != JobEnding::crashed) {
     finding = UnseenAdaptersFinding(choice, FindToldWords(facts.incident, EventKind::told_slow) != nullptr);
   } else if (choice.mpi && !choice.socket) {
     finding = MpiFallbackFinding(choice.mpi);
@@ -328,7 +320,9 @@ static RuleAnswer JudgeFallback(const Case& facts) {
       answer.findings.push_back(SplitHostFinding(facts, choice.socket, splitters));
       return answer;
     }
-    if (choice.told_fast && (choice.none || choice.no_library) && !one_host) {
+    if (choice.told_fast && !one_host &&
+        (choice.none || choice.no_library || choice.PassedOver() ||
+         FindToldWords(facts.incident, EventKind::told_slow))) {
       answer.findings.push_back(
           UnseenAdaptersFinding(choice, FindToldWords(facts.incident, EventKind::told_slow) != nullptr));
       return answer;

@@ -2,8 +2,11 @@
 #include "rules/findings/fallback_findings.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/text_scan.h"
 #include "rules/unexplained/told_trouble.h"
@@ -44,6 +47,49 @@ Finding OtherPluginFinding(const std::string& plugin, const ToldEvents& told, co
       "fail "
       "instead of using sockets."};
   return finding;
+}
+
+Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std::vector<const Event*>& splitters) {
+  Finding finding = FallbackFinding({});
+  finding.severity = Severity::note;
+  finding.affected_ranks = socket.ranks;
+  finding.headline = "NCCL uses TCP sockets between processes of one host (" + *HostsSeen(facts.incident).begin() +
+                     "), which NCCL_HOSTID makes it treat as " + std::to_string(splitters.size()) + " hosts";
+  finding.evidence.push_back(CiteEvent(*socket.events.front(), "the network NCCL chose"));
+  constexpr size_t kMostCited = 2;
+  for (size_t i = 0; i < splitters.size() && i < kMostCited; ++i)
+    finding.evidence.push_back(
+        CiteEvent(*splitters[i], i == 0 ? "the name of the host for one process" : "another name for another process"));
+  finding.fix = {
+      "Give all processes of a host the same NCCL_HOSTID, or unset it: they then use NVLink, PCIe or shared memory. "
+      "If a test uses one host in place of several, nothing is wrong."};
+  finding.explanation =
+      "NCCL takes processes with different values of NCCL_HOSTID for processes of different hosts, and connects them "
+      "over the network instead of NVLink, PCIe or shared memory.";
+  return finding;
+}
+
+bool IsSurvivedSetup(const Event& event) {
+  if (event.kind != EventKind::nccl_warning || event.As<Warning>().role != NcclWarningRole::notice) return false;
+  const std::string_view id = event.As<Warning>().id;
+  return id == "net-device-setup-failed" || id == "net-plugin-failed" || id == "net-gdr-off";
+}
+
+void TellFailedSetup(const ToldEvents& setup, Finding& finding) {
+  std::set<std::string_view> told;
+  for (const Event* event : setup.events) {
+    const std::string_view id = event->As<Warning>().id;
+    if (!told.insert(id).second) continue;
+    const bool gpu_direct = id == "net-gdr-off";
+    finding.evidence.push_back(
+        CiteEvent(*event, gpu_direct ? "the plugin finds no GPUDirect RDMA on this host" : "what failed before that"));
+    if (!gpu_direct) continue;
+    finding.headline += ". The plugin finds no GPUDirect RDMA, which this type of instance has";
+    finding.fix.insert(finding.fix.begin(),
+                       "On that host: lsmod | grep -E 'efa|peermem', modinfo efa, nvidia-smi, uname -r. GPUDirect RDMA "
+                       "needs the EFA driver and NVIDIA's driver in versions that go together, and efa_nv_peermem or a "
+                       "kernel with DMA-BUF; FI_EFA_USE_DEVICE_RDMA must not be 0.");
+  }
 }
 
 Finding MpiFallbackFinding(const ToldEvents& told) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rules/unexplained/told_finding.h"
 
@@ -14,6 +15,13 @@ Finding FallbackFinding(const ToldEvents& told);
 // none is named.
 std::string OtherPlugin(const ToldEvents& told);
 Finding OtherPluginFinding(const std::string& plugin, const ToldEvents& told, const ToldEvents& socket);
+
+// One host in the guise of several: which network its hosts have says nothing. `splitters` set NCCL_HOSTID.
+Finding SplitHostFinding(const Case& facts, const ToldEvents& socket, const std::vector<const Event*>& splitters);
+
+// What a plugin reports before it gives up and NCCL takes another network (model/assembly/survived_setup).
+bool IsSurvivedSetup(const Event& event);
+void TellFailedSetup(const ToldEvents& setup, Finding& finding);
 
 // Open MPI says so itself, and goes on over another transport.
 Finding MpiFallbackFinding(const ToldEvents& told);

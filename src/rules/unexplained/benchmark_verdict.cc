@@ -317,6 +317,18 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
       diagnosis.open.push_back({"Did the benchmark finish?", "its whole output, from the command line to the summary"});
       return true;
     }
+    if (open->lines.empty() && !open->devices.empty() && open->failure.empty() && open->matrices.empty()) {
+      // Who hangs in the first operation prints no more, and neither does who pastes the head alone.
+      const size_t listed = open->devices.size();
+      diagnosis.headline =
+          "The benchmark's output (" + (open->operation.empty() ? "" : open->operation + ", ") +
+          std::to_string(listed) + (listed == 1 ? " rank" : " ranks") +
+          " listed) has no line of its table: it is cut there, or the first operation did not complete";
+      diagnosis.open.push_back(
+          {"What did the benchmark measure?",
+           "the rest of its output; if it hangs there, NCCL_DEBUG=INFO and the stacks of its processes"});
+      return true;
+    }
     diagnosis.headline =
         "The benchmark (" + BenchmarkWords(*open) + ") did not finish, or its output is cut" + ProgressWords(*open);
     diagnosis.open.push_back({"Why did the benchmark not finish?",

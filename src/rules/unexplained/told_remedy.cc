@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rules/unexplained/told_trouble.h"
+#include "rules/words/gpu_maker.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -63,7 +64,14 @@ const RemedyCause& CauseOf(RemedyOf of) {
   return *std::find_if(std::begin(kCauses), std::end(kCauses), [&](const RemedyCause& one) { return one.of == of; });
 }
 
-void AddSteps(const RemedyCause& cause, std::vector<std::string>& steps) {
+// NVIDIA's tools and samples are of no use on other GPUs.
+void AddSteps(const Case& facts, const Event& told, const RemedyCause& cause, std::vector<std::string>& steps) {
+  if (cause.of == RemedyOf::peer_access && MakerOfGpus(facts.incident, told) == GpuMaker::amd) {
+    const std::vector<std::string> amd = AmdPeerSteps();
+    steps.insert(steps.end(), amd.begin() + 1, amd.end());  // the test of the first has been made
+    steps.emplace_back(cause.steps[2]);
+    return;
+  }
   for (const std::string_view step : cause.steps)
     if (!step.empty()) steps.emplace_back(step);
 }
@@ -106,7 +114,7 @@ std::optional<Finding> RemedyFinding(const Case& facts, std::string_view cause) 
     finding.headline = "the job hangs, and " + remedy.setting +
                        " helps, as the text around the log says: " + std::string(known.suspect);
     finding.evidence.push_back(CiteEvent(event, "said in the text around the log"));
-    AddSteps(known, finding.fix);
+    AddSteps(facts, event, known, finding.fix);
     return finding;
   }
   return cause == "p2p-broken" ? AccessControlFinding(facts) : std::nullopt;
@@ -119,7 +127,7 @@ void TellRemedy(const Case& facts, Finding& finding) {
   const RemedyCause& known = CauseOf(remedy.of);
   finding.headline += ", and that " + remedy.setting + " helps: " + std::string(known.suspect);
   finding.evidence.push_back(CiteEvent(*told, "said in the text around the log"));
-  AddSteps(known, finding.fix);
+  AddSteps(facts, *told, known, finding.fix);
 }
 
 }  // namespace tacet

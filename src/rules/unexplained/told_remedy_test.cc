@@ -53,6 +53,18 @@ TEST(ToldRemedyRule, ASettingThatHelpsNamesTheSuspectedPath) {
   }
 }
 
+TEST(ToldRemedyRule, OnAmdsGpusTheStepsNameAmdsTools) {
+  Incident incident = HangWithRemedy(RemedyOf::peer_access, "NCCL_P2P_DISABLE=1");
+  incident.events[1].maker = GpuMaker::amd;
+  const Finding finding = JudgedCase(std::move(incident)).Only("p2p-broken");
+  bool amd = false;
+  for (const std::string& step : finding.fix) {
+    amd |= step.find("rocm-smi") != std::string::npos;
+    EXPECT_EQ(step.find("nvidia-smi"), std::string::npos) << step;
+  }
+  EXPECT_TRUE(amd);
+}
+
 TEST(ToldRemedyRule, WithoutTroubleItIsNoCause) {
   Incident incident;
   Add(incident, EventKind::told_remedy).Make<ToldRemedy>().setting = "NCCL_P2P_DISABLE=1";

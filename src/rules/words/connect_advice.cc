@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/words/connect_advice.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
 #include "base/text_scan.h"
 #include "rules/words/words.h"
 
@@ -22,6 +28,25 @@ std::vector<std::string> TcpConnectSteps(const Event& failure, const ToldEvents&
               "that has ended would refuse the connection.",
           "Name the network that all hosts share: UCX_NET_DEVICES (ip -br addr on both hosts).",
           "Open the ports between the hosts: UCX uses ephemeral ports."};
+}
+
+std::string AddressOfDigits(const std::string& address) {
+  constexpr size_t kMostDigits = 10;
+  const std::string name = address.substr(0, address.rfind(':'));
+  if (name.empty() || name.size() > kMostDigits || name.find_first_not_of("0123456789") != std::string::npos) return "";
+  const uint64_t number = std::strtoull(name.c_str(), nullptr, 10);
+  if (number > UINT32_MAX) return "";
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8)
+    out += (out.empty() ? "" : ".") + std::to_string((number >> static_cast<unsigned>(shift)) & 0xffU);
+  return out;
+}
+
+std::vector<std::string> NumericNameSteps() {
+  return {
+      "Give the address itself, or 127.0.0.1 where all processes are on one host: MASTER_ADDR, --rdzv-endpoint, "
+      "torchrun --local-addr.",
+      "Or give the host or the container a name with a letter in it (docker run --hostname; hostnamectl)."};
 }
 
 std::vector<std::string> NcclConnectSteps(const std::string& address) {

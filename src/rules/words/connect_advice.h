@@ -14,6 +14,9 @@ namespace tacet {
 std::string TcpConnectWords(const Event& failure, const ToldEvents& told);
 // What to do about a connection that UCX, or Hydra and MPICH, cannot make; empty for all others.
 std::vector<std::string> LibraryConnectSteps(const Event& failure, const std::string& address);
+// "0.78.33.91" for "5120347:40217": what the resolver takes a host name of digits alone for. Empty for all others.
+std::string AddressOfDigits(const std::string& address);
+std::vector<std::string> NumericNameSteps();
 // The same of NCCL itself, which neither the store nor the rendezvous has a part in.
 std::vector<std::string> NcclConnectSteps(const std::string& address);
 // Nothing that is sent over EFA gets through: a security group or a firewall is in the way.

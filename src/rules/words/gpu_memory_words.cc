@@ -78,12 +78,18 @@ std::vector<std::string> StepsOfLibrary(Library library) {
 }
 
 std::vector<std::string> StepsByActivity(const GpuMemoryCase& facts) {
+  constexpr std::string_view kOthers =
+      "Check with nvidia-smi what else is using the GPUs: an earlier server that did not end, another job.";
+  if (facts.server && facts.during == Activity::loading)
+    return {
+        "The memory ran out while the model was loaded: spread it over more GPUs (--tensor-parallel-size), or use a "
+        "quantized or smaller one.",
+        std::string(kOthers)};
   if (facts.server)
     return {
         "Lower the share of GPU memory that the server takes (vLLM: --gpu-memory-utilization, SGLang: "
         "--mem-fraction-static), --max-num-seqs or --max-model-len.",
-        "Check with nvidia-smi what else is using the GPUs: an earlier server that did not end, another job.",
-        "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."};
+        std::string(kOthers), "Spread the model over more GPUs (--tensor-parallel-size), or use a quantized one."};
   if (facts.during == Activity::saving)
     return {
         "Do not gather the whole state on the GPU: save a sharded state dict, or a full one with offload to the CPU on "

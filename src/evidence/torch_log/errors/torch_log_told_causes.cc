@@ -220,10 +220,15 @@ LineUse ReadGpuPath(const LogLine& line, RecordList& out) {
       record->subject = "peer access is not supported between these two devices";
     return LineUse::understood;
   }
-  if (!ContainsAny(text, {"CUDA", "Cuda", "cuda", "HIP", "hip"})) return LineUse::not_understood;
-  for (const std::string_view word : {"peer access is not supported between these two devices",
-                                      "peer mapping resources exhausted", "cudaIpcOpenMemHandle"})
-    if (Contains(text, word) && ContainsAny(text, {"rror", "ailure", "ailed"})) {
+  // Whole sentences of CUDA are its own, whatever library prints them: "[TensorRT-LLM][ERROR] Encountered an error:
+  // peer access is not supported between these two devices".
+  const bool of_cuda = ContainsAny(text, {"CUDA", "Cuda", "cuda", "HIP", "hip"});
+  for (const std::string_view word :
+       {"peer access is not supported between these two devices", "peer mapping resources exhausted",
+        "peer access has not been enabled", "cudaIpcOpenMemHandle"})
+    if (Contains(text, word) && (of_cuda || word.find(' ') != std::string_view::npos) &&
+        ContainsAny(text, {"rror", "ailure", "ailed", "ERROR", "FATAL", "xception", "RuntimeError"}) &&
+        !ContainsAny(text, {"?", " if ", "If ", "without"})) {
       if (TorchLogRecord* record = AddTold(TorchLogKind::peer_access_failed, line, word, out)) record->subject = word;
       return LineUse::understood;
     }

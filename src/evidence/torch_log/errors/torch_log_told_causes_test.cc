@@ -116,6 +116,12 @@ TEST(TorchLogToldCauses, ReadsPathsThatAreBroken) {
   EXPECT_EQ(Count("RuntimeError: CUDA error: peer access is not supported between these two devices",
                   EventKind::peer_access_failed),
             1u);
+  EXPECT_EQ(Count("[engine][ERROR] Encountered an error: peer access is not supported between these two devices",
+                  EventKind::peer_access_failed),
+            1u);
+  EXPECT_EQ(Count("[INFO] peer access is not supported between these two devices, going on without it",
+                  EventKind::peer_access_failed),
+            0u);
   EXPECT_EQ(Count("UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system not "
                   "yet initialized (Triggered internally at CUDAFunctions.cpp:109.)",
                   EventKind::fabric_down),

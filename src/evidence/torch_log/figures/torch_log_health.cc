@@ -119,11 +119,19 @@ static int64_t ClockSeconds(std::string_view text) {
   return -1;
 }
 
+// What a bar counts that is no training: samples of a dataset, its batches, files, bytes that are downloaded.
+static bool CountsOtherWork(std::string_view bar) {
+  const size_t open = bar.rfind('[');
+  if (open == std::string_view::npos) return false;
+  return ContainsAny(bar.substr(open), {" examples/s", "ba/s", "ex/s", "docs/s", "doc/s", "files/s", "file/s", "rows/s",
+                                        "shards/s", "MB/s", "kB/s", "GB/s", "MiB/s", "s/ba", "s/ex", "s/file"});
+}
+
 // Running tokenizer on dataset (num_proc=16):  31%|###       | 2830000/9120331 [22:41<49:58, 2097.88 examples/s]
 // The training's own bar counts steps, and this one examples.
 bool WorkBarReader::Read(const LogLine& line) {
   const size_t share = line.text.substr(0, 120).find("%|");
-  if (share == std::string_view::npos || !Contains(line.text, " examples/s")) return false;
+  if (share == std::string_view::npos || !CountsOtherWork(line.text)) return false;
   const size_t colon = line.text.substr(0, share).rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
   std::string_view number = Trim(line.text.substr(colon + 1, share - colon - 1));
@@ -161,10 +169,11 @@ void WorkBarReader::Finish(TorchLog& log) const {
     for (const auto& [at, voice] : steps)
       if (at > bar.last_line) first_step = std::min(first_step, at);
     for (TorchLogRecord& record : log.records) {
-      if (record.kind != TorchLogKind::watchdog_timeout || record.source.line < bar.first_line ||
+      const bool of_store = record.kind == TorchLogKind::store_wait_timeout;
+      if ((record.kind != TorchLogKind::watchdog_timeout && !of_store) || record.source.line < bar.first_line ||
           record.source.line >= first_step)
         continue;
-      awaited = true;
+      awaited |= !of_store;
       if (!record.object.empty()) continue;
       record.object = bar.name + ": " + std::to_string(bar.percent) + "%";
       record.reason_line = bar.last_line;

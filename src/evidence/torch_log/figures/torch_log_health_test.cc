@@ -60,6 +60,20 @@ TEST(TorchLogHealth, TheBarOfWorkThatGoesOnIsKeptWithTheTimeout) {
   EXPECT_EQ(bar("100"), "");
 }
 
+TEST(TorchLogHealth, ABarBesideAWaitInTheStoreIsKept) {
+  const auto bar = [](std::string_view drawn) {
+    const TorchLog log = ParseTorchLog(std::string(drawn) + "\nRuntimeError: Socket Timeout\n");
+    const TorchLogRecord* wait = FirstOf(log, TorchLogKind::store_wait_timeout);
+    return wait ? wait->object : "no wait";
+  };
+  EXPECT_EQ(bar("Running tokenizer on dataset:  37%|###  | 31870/85249 [31:58<52:10, 17.05ba/s]"),
+            "Running tokenizer on dataset: 37%");
+  EXPECT_EQ(bar("Fetching files:  12%|#  | 31/256 [10:04<1:12:40, 19.4s/file]"), "Fetching files: 12%");
+  EXPECT_EQ(bar("Running tokenizer on dataset: 100%|####| 85249/85249 [41:58<00:00, 17.05ba/s]"), "");
+  EXPECT_EQ(bar("Training:  12%|#  | 31/256 [10:04<1:12:40, 19.4s/it]"), "") << "the training itself";
+  EXPECT_EQ(FirstOf(ParseTorchLog("Socket Timeout when using DDP\n"), TorchLogKind::store_wait_timeout), nullptr);
+}
+
 std::string Bar(std::string_view done, std::string_view clocks) {
   return "Map:  25%|##   | " + std::string(done) + "/400 [" + std::string(clocks) + ", 16.88 examples/s]";
 }

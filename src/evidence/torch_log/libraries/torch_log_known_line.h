@@ -71,6 +71,9 @@ inline constexpr std::array kKnownLines{
     KnownLine{{"creation via pthread_create() failed", ""}, KnownTold::failed, "an error of TensorFlow", ""},
     // servers of models
     KnownLine{{"Engine core initialization failed", ""}, KnownTold::stops, "vLLM's engine did not start", ""},
+    KnownLine{{"# GPU blocks: 0,", ""}, KnownTold::failed, "an error of the server", ""},
+    KnownLine{{"GPU KV cache size: 0 tokens", ""}, KnownTold::failed, "an error of the server", ""},
+    KnownLine{{"vailable KV cache memory: -", " GiB"}, KnownTold::failed, "an error of the server", ""},
     KnownLine{{"Did not receive response from front-end process within", ""}, KnownTold::waits, "", ""},
     KnownLine{{"text_generation_launcher: Shard ", " crashed"},
               KnownTold::gone,

@@ -332,7 +332,10 @@ LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out)
     return LineUse::understood;
   }
   if (line.has(Keyword::agent_runs)) state.running_agent_line = line.source.line;
-  if (line.has(Keyword::wait_timeout) || line.has(Keyword::socket_timeout)) return ReadWaitTimeout(line, state, out);
+  // "Socket Timeout when using DDP" is a title, and no error.
+  const bool of_socket = line.has(Keyword::socket_timeout) &&
+                         (Contains(line.text, ": Socket Timeout") || Trim(line.text).ends_with("Socket Timeout"));
+  if (line.has(Keyword::wait_timeout) || of_socket) return ReadWaitTimeout(line, state, out);
   if (line.has(Keyword::client_timeout)) return ReadUnreachable(line, out);
   if (line.has(Keyword::waiting_clients)) return ReadMissingClients(line, out);
   if (line.has(Keyword::store_barrier) || line.has(Keyword::store_barrier_wait) ||
