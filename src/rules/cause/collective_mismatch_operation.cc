@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/findings/mismatch_finding.h"
 #include "rules/findings/parted_finding.h"
+#include "rules/findings/parted_stacks.h"
 
 namespace tacet {
 
@@ -9,6 +10,8 @@ static RuleAnswer JudgeCollectiveMismatchOperation(const Case& facts) {
   if (answer.findings.empty())
     if (auto parted = PartedFinding(facts, "collective-mismatch-operation"))
       answer.findings.push_back(std::move(*parted));
+  if (answer.findings.empty())
+    if (auto parted = PartedStacksFinding(facts)) answer.findings.push_back(std::move(*parted));
   return answer;
 }
 
