@@ -344,7 +344,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (SettleFinished(facts, diagnosis)) return;
   diagnosis.headline = PipelineWords(facts);
-  if (diagnosis.headline.empty()) {
+  // Stacks of ranks that finished since show where they were for a moment.
+  if (diagnosis.headline.empty() && !outcome.ended_in_order) {
     diagnosis.headline = StackWords(facts);
     if (!diagnosis.headline.empty()) diagnosis.headline += "; stacks alone do not show whether the job is stalled";
     // Of one process nothing can be compared: the stacks of the others are what helps.
