@@ -251,7 +251,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   }
   for (const auto& [rank, count] : accused)
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
-  finding.operation = OperationRef{sample->op, sample->seq, -1};
+  if (sample->op != OpKind::unknown || sample->seq >= 0) finding.operation = OperationRef{sample->op, sample->seq, -1};
   const auto& report = sample->As<MismatchReport>();
   if (IsOfChecker(report)) finding.status = Status::crash, finding.confidence = Confidence::certain;
   finding.headline =

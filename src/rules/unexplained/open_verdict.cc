@@ -162,7 +162,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
   else if (end.looked_at)
-    diagnosis.headline += ": the stacks of all ranks were taken with a tool, and then the job was ended from outside";
+    diagnosis.headline += ": the stacks of all ranks were taken, and then the job was ended from outside";
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   if (const std::string stood = end.told ? StoodWords(facts.incident, end.told->source) : ""; !stood.empty())
