@@ -122,7 +122,7 @@ void TellWork(const Case& facts, const StackReading& stack, Finding& finding) {
   finding.evidence.push_back(
       CiteStack(facts.incident, *stack.thread, "where " + who + " was when its stack was taken"));
   finding.fix.back() = "Look at " + stack.where +
-                       ": the main process itself was at work there, so the time is not spent in DataLoader workers. "
+                       ": the main process itself was at work there, and not a DataLoader worker. "
                        "Prepare this before the training, move it into workers (num_workers), or give all ranks inputs "
                        "of about the same length.";
 }
