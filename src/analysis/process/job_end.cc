@@ -2,6 +2,7 @@
 #include "analysis/process/job_end.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 

@@ -2,6 +2,7 @@
 #include "analysis/timeouts/gloo_waits.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace tacet {

@@ -2,6 +2,9 @@
 #include "analysis/timeouts/parted_waits.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace tacet {
 namespace {

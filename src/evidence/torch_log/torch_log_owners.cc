@@ -2,6 +2,8 @@
 #include "evidence/torch_log/torch_log_owners.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
