@@ -8,6 +8,7 @@
 #include "analysis/timeouts/parted_waits.h"
 #include "rules/findings/failed_restart.h"
 #include "rules/findings/init_finding.h"
+#include "rules/findings/loader_worker_finding.h"
 #include "rules/findings/refusal_finding.h"
 #include "rules/findings/thread_owner.h"
 #include "rules/rule.h"
@@ -109,18 +110,6 @@ static void TellAdvice(const Event& event, Finding& finding) {
         "Look at the batch in which it happens: empty targets, zero denominators, log of zero. "
         "torch.autograd.set_detect_anomaly(True) shows the operation.",
         "If it happens on one rank or one node only: compare its results with another GPU's before trusting that GPU."};
-}
-
-// A child of the rank ended, and the rank tells of it.
-static void TellLoaderWorker(const Event& event, const std::string& who, Finding& finding) {
-  finding.headline = LoaderWorkerWords(event, who);
-  finding.fix = {
-      "Run with num_workers=0: the same code then raises, or crashes, in the rank itself, where the traceback shows "
-      "the line.",
-      "A segmentation fault or an abort comes from a native library of the data code (decoders, OpenCV, HDF5): set "
-      "PYTHONFAULTHANDLER=1, and start the workers with multiprocessing_context='spawn' if the library is not safe "
-      "to fork.",
-      "An exit without a signal is an error or sys.exit in the worker: read its own output, above the traceback."};
 }
 
 // An error of whom is not told: the output of all ranks in one file, without names.
