@@ -406,7 +406,7 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       row.last_operation = wait->second;
     if (tensors && row.last_operation.empty() && affected.contains(rank)) row.last_operation = tensors->tensor;
     if (tensors && row.last_operation.empty() && guilty.contains(rank)) row.last_operation = tensors->other_tensor;
-    if (const auto stack = stacks.find(rank); stack != stacks.end()) {
+    if (const auto stack = stacks.find(rank); stack != stacks.end() && !analyses.outcome.ended_in_order) {
       if (row.doing.empty() && !stack->second->where.empty()) row.doing = "in " + stack->second->where;
       const bool stands_still =
           diagnosis.status == Status::hang || (diagnosis.status == Status::undetermined && incident.streams.empty());

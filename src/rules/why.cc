@@ -98,7 +98,7 @@ EvidenceItem WhyStatus(const Case& facts, const Diagnosis& diagnosis) {
   switch (diagnosis.status) {
     case Status::hang:
       if (end.kind == JobEnding::hung && end.looked_at && end.quiet_ns <= 0)
-        return by("the stacks of all ranks were taken with a tool, and then the job was ended from outside");
+        return by("the stacks of all ranks were taken, and then the job was ended from outside");
       if (end.kind == JobEnding::hung && end.quiet_ns > 0)
         return by("the output stopped for " + DurationWords(end.quiet_ns) + " before the job was ended");
       if (end.kind == JobEnding::hung && end.told) return by(std::string(HangWords(*end.told)));

@@ -346,6 +346,24 @@ const Said kSaid[] = {
     {"tests/wild/frameworks/gdb_py_bt_in_a_queue.txt",
      {"waits for its workers (get, queues.py:131); its main thread is not shown"},
      {}},
+    // One stack in the program's own code says more than advice on workers; one in a loader's wait does not.
+    {"tests/wild/gloo/slow_rank_at_work_in_its_own_code.txt",
+     {"a stack shows rank 1 in mel_spectrogram (train.py:30)"},
+     {"Take stacks of its DataLoader workers"}},
+    {"tests/wild/gloo/slow_rank_waits_for_its_loader.txt",
+     {"Take stacks of its DataLoader workers"},
+     {"a stack shows"}},
+    {"tests/wild/gloo/slow_rank_and_another_at_one_place.txt", {}, {"a stack shows"}},
+    // An error that a rank caught is why its calls differ, and no consequence of that.
+    {"tests/users/fourteenth/26",
+     {"Rank 1 raised ValueError in read_rows (train_eval.py:996)", "It continued with other calls than its peers"},
+     {"application-exception"}},
+    {"tests/users/fourteenth/38",
+     {"that ended only this thread", "Rank 2 most likely raised"},
+     {"does not show which"}},
+    // Twice the bytes may be twice the width; which side is wrong it does not show.
+    {"tests/users/fourteenth/27", {"1750 bytes on rank 1, 3500 bytes on another rank", "compare the data types"}, {}},
+    {"tests/users/fourteenth/11", {"which were in the backward pass"}, {"Which rank is the odd one"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, WildWords, testing::ValuesIn(kSaid));

@@ -2,6 +2,7 @@
 #include "analysis/process/job_end.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 
@@ -183,6 +184,32 @@ bool IsLookedAt(const Incident& incident, const SignsOfLife& life) {
   return seen.size() >= 2 && seen.size() >= life.ranks.size();
 }
 
+// Every process wrote its stack when a signal asked for it, above the line that tells of the end from outside, and none
+// printed anything in between: somebody asked because nothing moved. A scheduler that ends a job at its limit may send
+// that signal, too.
+bool WereAskedForStacks(const Incident& incident, const SignsOfLife& life, const Event& end,
+                        const std::map<FileId, uint32_t>& steps) {
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::job_time_limit ||
+        (event.kind == EventKind::scheduler_kill && event.As<OutsideEnd>().why != SchedulerKill::signal))
+      return false;
+  std::set<Rank> seen;
+  uint32_t first = end.source.line;
+  for (const ThreadStack& thread : incident.threads) {
+    if (thread.source.file != end.source.file || thread.source.line >= end.source.line) continue;
+    if (!thread.rank.known() || thread.timer_s >= 0) return false;
+    seen.insert(thread.rank);
+    first = std::min(first, thread.source.line);
+  }
+  const auto step = steps.find(end.source.file);
+  if (seen.size() < 2 || seen.size() < life.ranks.size() || (step != steps.end() && step->second > first)) return false;
+  return std::none_of(incident.outlines.begin(), incident.outlines.end(), [&](const LogOutline& outline) {
+    return std::any_of(outline.own_lines.begin(), outline.own_lines.end(), [&](const OwnLine& line) {
+      return line.source.file == end.source.file && line.source.line > first && line.source.line < end.source.line;
+    });
+  });
+}
+
 // What a launcher does to the processes that are left once one has failed: it never tells how the job came to its end.
 bool IsCleanUp(const Event& event) { return event.kind == EventKind::process_killed; }
 
@@ -259,7 +286,8 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
     const bool by_signal =
         interrupt || std::any_of(incident.events.begin(), incident.events.end(),
                                  [](const Event& event) { return event.kind == EventKind::scheduler_kill; });
-    end.looked_at = by_signal && !outcome.somebody_finished && IsLookedAt(incident, life);
+    end.looked_at = by_signal && !outcome.somebody_finished &&
+                    (IsLookedAt(incident, life) || WereAskedForStacks(incident, life, *outside, steps));
   }
   const bool hung = outcome.hangs() || hang || end.quiet_ns > 0 || end.looked_at;
   // What fails first-hand before anybody gives up waiting is the end; errors that only tell of others are not.

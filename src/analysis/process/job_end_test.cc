@@ -190,10 +190,39 @@ TEST(JobEnd, AJobThatIsEndedAfterALookAtAllItsRanksHung) {
       thread.speaker = static_cast<uint32_t>(rank);
       thread.rank = {rank};
       thread.looked_at = rank < looked_at;
+      thread.source.line = 9;
     }
     AddEvent(incident, EventKind::scheduler_kill, 7);
     EXPECT_EQ(ReadEnd(incident).kind, looked_at == 2 ? JobEnding::hung : JobEnding::crashed) << looked_at;
   }
+}
+
+// SIGUSR1 for all, whose handler writes the stack (faulthandler.register), then SIGTERM for the launcher.
+JobEnding EndBehindStacks(uint32_t last_stack, uint32_t line_between, int64_t timer_s, SchedulerKill why) {
+  Incident incident = OneFile();
+  for (const uint32_t rank : {0, 1}) {
+    Process& process = incident.processes.emplace_back();
+    process.rank = {static_cast<int32_t>(rank)};
+    incident.process_of[process.rank] = rank;
+    ThreadStack& thread = incident.threads.emplace_back();
+    thread.speaker = rank;
+    thread.rank = process.rank;
+    thread.timer_s = timer_s;
+    thread.source = {static_cast<FileId>(0), rank == 0 ? 3 : last_stack, 0};
+  }
+  OwnLine line;
+  line.source = {static_cast<FileId>(0), line_between, 0};
+  incident.outlines.emplace_back().own_lines.push_back(line);
+  AddEvent(incident, EventKind::scheduler_kill, 9).Make<OutsideEnd>().why = why;
+  return ReadEnd(incident).kind;
+}
+
+TEST(JobEnd, AJobThatIsEndedWhenAllWroteTheirStacksAndNothingElseHung) {
+  EXPECT_EQ(EndBehindStacks(5, 2, -1, SchedulerKill::signal), JobEnding::hung);
+  EXPECT_EQ(EndBehindStacks(5, 7, -1, SchedulerKill::signal), JobEnding::crashed) << "somebody printed since";
+  EXPECT_EQ(EndBehindStacks(12, 2, -1, SchedulerKill::signal), JobEnding::crashed) << "the end itself made it write";
+  EXPECT_EQ(EndBehindStacks(5, 2, 300, SchedulerKill::signal), JobEnding::crashed) << "a timer did";
+  EXPECT_EQ(EndBehindStacks(5, 2, -1, SchedulerKill::time_limit), JobEnding::crashed) << "the scheduler sends both";
 }
 
 TEST(JobEnd, AJobThatFailedAfterALookDidNotHang) {

@@ -2,6 +2,8 @@
 #include "analysis/timeouts/gloo_waits.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 namespace tacet {
 namespace {
@@ -61,12 +63,23 @@ bool WaitedByTheLauncher(const NamelessWaits& nameless, const RankLife& one) {
   return SaysNothingOfItsEnd(before);
 }
 
+// One text holds the output of all, with as many tracebacks as ranks but one, and the launcher lists all but one as
+// failed: the one that is left did not raise, although nothing in the text has its name.
+bool AreAllButOne(const SignsOfLife& life, const NamelessWaits& nameless) {
+  const size_t ranks = life.ranks.size();
+  if (ranks < 3 || nameless.timeouts.size() + nameless.losses.size() + 1 != ranks) return false;
+  const auto listed = std::count_if(life.ranks.begin(), life.ranks.end(),
+                                    [&](const auto& one) { return WaitedByTheLauncher(nameless, one.second); });
+  return std::cmp_equal(listed + 1, ranks);
+}
+
 GlooVoices ListenTo(const SignsOfLife& life, const NamelessWaits& nameless, const OutputFront& front,
                     const PrintedLines& printed, const auto& is_elsewhere) {
   GlooVoices voices;
+  const bool one_left = AreAllButOne(life, nameless);
   for (const auto& [rank, one] : life.ranks) {
     const bool apart = front && front.rank == rank;
-    const bool heard = one.has_output || is_elsewhere(rank) || !printed.LastOf(rank).empty();
+    const bool heard = one.has_output || one_left || is_elsewhere(rank) || !printed.LastOf(rank).empty();
     if (const OwnLine* went_on = WentOnBehindALoss(printed, one)) {
       voices.late = went_on;
       voices.silent.push_back(&one);

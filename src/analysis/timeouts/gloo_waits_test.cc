@@ -140,6 +140,34 @@ TEST(GlooWaits, WhoLostTheOthersAfterTheirTimeWasUpIsWaitedFor) {
   EXPECT_TRUE(laggards(OpKind::unknown, 52).empty()) << "they wait in different calls";
 }
 
+// One text without names: three tracebacks of a wait, three ranks on the launcher's list, and an error of a thread.
+std::vector<Rank> NamelessLaggards(bool in_thread, int32_t listed, int32_t raised = 3) {
+  JobSketch job(4, {});
+  Event& error = job.Tell(EventKind::exception);
+  error.Make<Raised>().type = "UnicodeDecodeError";
+  error.Make<Raised>().in_thread = in_thread;
+  for (int32_t i = 0; i < raised; ++i) {
+    Event& event = job.Tell(EventKind::exception);
+    event.Make<Raised>().type = "RuntimeError";
+    event.text = kTimeUp;
+  }
+  for (int32_t rank = 0; rank < listed; ++rank) job.Say(rank, EventKind::process_exited).Make<ProcessEnd>().code = 1;
+  const Incident incident = job.Finish();
+  std::vector<Rank> ranks;
+  for (const ToldLaggard& laggard :
+       FindGlooLaggards(ReadSignsOfLife(incident), {}, {}, {}, ReadNamelessWaits(incident)))
+    ranks.push_back(laggard.rank);
+  return ranks;
+}
+
+TEST(GlooWaits, AnErrorOfAThreadHidesNobody) {
+  EXPECT_EQ(NamelessLaggards(true, 3), Ranks({3}));
+  EXPECT_TRUE(NamelessLaggards(false, 3).empty()) << "it may have ended the process";
+  EXPECT_TRUE(NamelessLaggards(true, 2).empty()) << "two are left";
+  EXPECT_TRUE(NamelessLaggards(true, 4).empty()) << "all raised";
+  EXPECT_TRUE(NamelessLaggards(true, 3, 2).empty()) << "a traceback is missing";
+}
+
 TEST(GlooWaits, AnErrorOfAnybodysOwnExplainsTheRest) {
   JobSketch job(4, {});
   Steps(job, 4, 15);

@@ -28,6 +28,8 @@ NamelessWaits ReadNamelessWaits(const Incident& incident) {
       found.timeouts.push_back(&event);
     else if (event.Means(Meaning::gloo_loss))
       found.losses.push_back(&event);
+    else if (event.As<Raised>().in_thread)
+      found.of_threads.push_back(&event);
     else
       found.error = found.error || !IsConsequence(event);
   }

@@ -17,6 +17,7 @@ bool IsInterruptedMeeting(const Event& event);
 // Where all ranks print into one text, their tracebacks have no names: what these tell of others, one by one.
 struct NamelessWaits {
   std::vector<const Event*> timeouts, losses;  // gloo waited until its time was up; gloo lost a peer
+  std::vector<const Event*> of_threads;        // each ended a thread beside the main one, and not its process
   bool error = false;                          // any other exception stands without a name
   bool interrupted = false;                    // by Ctrl-C: what ranks tell of others then came of that
 };

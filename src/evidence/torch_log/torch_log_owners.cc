@@ -2,6 +2,8 @@
 #include "evidence/torch_log/torch_log_owners.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -35,6 +37,37 @@ std::string Gist(const Event& event) {
 bool IsQuotedBelow(const Event& event) { return Contains(event.text, "terminated with the following error"); }
 
 void Give(Event& event, Rank rank) { event.rank = rank; }
+
+// "terminate called after throwing an instance of 'c10::Error'", which one process alone printed.
+Event* OnlyAbort(Fragment& fragment) {
+  Event* only = nullptr;
+  for (Event& event : fragment.events) {
+    if (event.kind != EventKind::abort_signal || !Contains(event.text, "terminate called")) continue;
+    if (only || event.text.ends_with(" times)") || event.rank.known() || event.speaker != kNobody) return nullptr;
+    only = &event;
+  }
+  return only;
+}
+
+// torchrun lists one process that SIGABRT ended, and one alone says that it aborts: they are the same, and what() tells
+// of it.
+void GiveAbort(Fragment& fragment) {
+  constexpr int64_t kSigabrt = -6;
+  constexpr uint32_t kLinesOfWhat = 2;
+  std::set<Rank> ended;
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::process_exited && event.rank.known() && event.As<ProcessEnd>().code == kSigabrt)
+      ended.insert(event.rank);
+  Event* abort = ended.size() == 1 ? OnlyAbort(fragment) : nullptr;
+  if (!abort) return;
+  Give(*abort, *ended.begin());
+  for (Event& event : fragment.events) {
+    const bool thrown = event.kind == EventKind::mismatch_report ||
+                        (event.kind == EventKind::exception && event.As<Raised>().type == abort->As<Abort>().reason);
+    const bool below = event.source.line > abort->source.line && event.source.line <= abort->source.line + kLinesOfWhat;
+    if (thrown && below && !event.rank.known() && event.speaker == kNobody) Give(event, abort->rank);
+  }
+}
 
 Rank OwnerOf(const Fragment& fragment, const Event& event) {
   if (event.rank.known() || event.speaker >= fragment.speakers.size()) return event.rank;
@@ -109,6 +142,21 @@ bool TestFailsOnSeveralHosts(const Fragment& fragment) {
   return hosts.size() > 1;
 }
 
+// The number that the message gives its own process: "expects same model across all ranks, but Rank 2 has 8 params".
+// Empty unless each of these lines tells another one of the ranks that raised.
+std::map<uint32_t, Rank> NumbersTold(const Fragment& fragment, const std::vector<size_t>& errors,
+                                     const std::set<Rank>& raised) {
+  std::map<uint32_t, Rank> numbers;
+  std::set<Rank> told;
+  for (const size_t i : errors) {
+    const Event& event = fragment.events[i];
+    if (event.kind != EventKind::model_mismatch || !raised.contains(Rank{event.group_rank.value})) continue;
+    numbers.emplace(event.source.line, Rank{event.group_rank.value});
+    told.insert(Rank{event.group_rank.value});
+  }
+  return told == raised && numbers.size() == raised.size() ? numbers : std::map<uint32_t, Rank>();
+}
+
 // "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 5; 15.78 GiB total capacity" and "GPU 5 has a total capacity".
 int32_t DeviceOf(const Event& event) {
   for (const std::string_view key : {"(GPU ", ". GPU "})
@@ -121,6 +169,7 @@ int32_t DeviceOf(const Event& event) {
 void GiveOwners(Fragment& fragment) {
   TellPorts(fragment);
   JoinRepeatedErrors(fragment);
+  GiveAbort(fragment);
   std::set<Rank> raised;
   for (const Event& event : fragment.events)
     if (event.kind == EventKind::process_exited && event.rank.known() && event.As<ProcessEnd>().code > 0 &&
@@ -156,10 +205,13 @@ void GiveOwners(Fragment& fragment) {
     return;
   }
   if (gists.size() == 1 && exceptions.size() == raised.size()) {
+    const std::map<uint32_t, Rank> numbers = NumbersTold(fragment, errors, raised);
     auto rank = raised.begin();
     for (const size_t i : exceptions) {
+      const auto own = numbers.find(fragment.events[i].source.line);
+      const Rank owner = own == numbers.end() ? *rank : own->second;
       for (const size_t e : errors)  // what the same line says in other words
-        if (fragment.events[e].source.line == fragment.events[i].source.line) Give(fragment.events[e], *rank);
+        if (fragment.events[e].source.line == fragment.events[i].source.line) Give(fragment.events[e], owner);
       ++rank;
     }
     return;

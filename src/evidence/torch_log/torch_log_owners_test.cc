@@ -158,5 +158,56 @@ TEST(TorchLogOwners, SpawnsMarkerOwnsOnlyWhatFollowsIt) {
   EXPECT_FALSE(OneEvent(fragment, EventKind::cuda_error).rank.known());
 }
 
+std::string ModelCheck(int own, int params, int other, int others) {
+  return kTraceback + "RuntimeError: DDP expects same model across all ranks, but Rank " + std::to_string(own) +
+         " has " + std::to_string(params) + " params, while rank " + std::to_string(other) + " has inconsistent " +
+         std::to_string(others) + " params.\n";
+}
+
+TEST(TorchLogOwners, ANumberInTheMessageGoesBeforeTheOrderOfLines) {
+  const std::string ends = Summary(Failure(0, 1, 70, true) + Failure(1, 1, 71, false) + Failure(2, 1, 72, false));
+  const auto owners = [](const Fragment& fragment) {
+    std::vector<int32_t> ranks;
+    for (const Event* event : EventsOf(fragment, EventKind::model_mismatch)) ranks.push_back(event->rank.value);
+    return ranks;
+  };
+  const std::string checks = ModelCheck(2, 8, 0, 6) + ModelCheck(1, 6, 2, 8) + ModelCheck(0, 6, 2, 8);
+  EXPECT_EQ(owners(ReadText(checks + ends, "job.out")), (std::vector<int32_t>{2, 1, 0}));
+  // Numbers within two groups: they tell no ranks of the job.
+  const std::string within = ModelCheck(1, 8, 0, 6) + ModelCheck(0, 6, 1, 8) + ModelCheck(0, 7, 1, 8);
+  EXPECT_EQ(owners(ReadText(within + ends, "job.out")), (std::vector<int32_t>{0, 1, 2}));
+}
+
+const std::string kAbort = "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n";
+const std::string kCheck =
+    "  what():  [enforce fail at ./gloo/transport/tcp/pair.cc:510] op.preamble.length <= op.nbytes. 1844 vs 4\n";
+
+TEST(TorchLogOwners, TheOnlyAbortIsOfTheOnlyRankThatSigabrtEnded) {
+  const Fragment fragment =
+      ReadText(kAbort + kCheck + Summary(Failure(3, -6, 73, true) + Failure(0, 1, 70, false)), "job.out");
+  EXPECT_EQ(OneEvent(fragment, EventKind::abort_signal).rank, Rank{3});
+  EXPECT_EQ(OneEvent(fragment, EventKind::mismatch_report).rank, Rank{3});
+  const Fragment thrown =
+      ReadText("terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such column\n" +
+                   Summary(Failure(1, -6, 71, true) + Failure(0, 1, 70, false) + Failure(2, 1, 72, false)),
+               "job.out");
+  EXPECT_EQ(OneEvent(thrown, EventKind::exception).rank, Rank{1});
+}
+
+TEST(TorchLogOwners, OfSeveralAbortsNobodyIsNamed) {
+  const auto known = [](const std::string& text) {
+    const Fragment fragment = ReadText(text, "job.out");
+    for (const Event* event : EventsOf(fragment, EventKind::mismatch_report))
+      if (event->rank.known()) return true;
+    return false;
+  };
+  const std::string one = Failure(3, -6, 73, true), other = Failure(2, -6, 72, false);
+  EXPECT_TRUE(known(kAbort + kCheck + Summary(one)));
+  EXPECT_FALSE(known(kAbort + kCheck + Summary(one + other)));
+  EXPECT_FALSE(known(kAbort + kCheck + kAbort + kCheck + Summary(one)));
+  EXPECT_FALSE(known(kAbort + kCheck + Summary(Failure(3, -11, 73, true)))) << "a segmentation fault writes nothing";
+  EXPECT_FALSE(known("[rank1]: " + kAbort + kCheck + Summary(one)));
+}
+
 }  // namespace
 }  // namespace tacet

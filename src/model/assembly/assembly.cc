@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "model/assembly/aborted_owner.h"
 #include "model/assembly/cut_logs.h"
 #include "model/assembly/earlier_attempts.h"
 #include "model/assembly/event_ties.h"
@@ -241,6 +242,7 @@ class JobBuilder {
     SettleWorldSize();
     groups_.Finish(room_);
     TieEventsToProcesses(incident_);
+    GiveErrorsToTheAborted(incident_);
     DropEchoes(incident_);
     ForgiveHandledErrors(incident_);
     LowerSurvivedSetups(incident_);

@@ -5,9 +5,12 @@
 #include <string>
 #include <variant>
 
+#include "analysis/timeouts/parted_waits.h"
 #include "rules/findings/failed_restart.h"
 #include "rules/findings/init_finding.h"
+#include "rules/findings/loader_worker_finding.h"
 #include "rules/findings/refusal_finding.h"
+#include "rules/findings/thread_owner.h"
 #include "rules/rule.h"
 #include "rules/unexplained/plain_program.h"
 #include "rules/unexplained/told_finding.h"
@@ -109,18 +112,6 @@ static void TellAdvice(const Event& event, Finding& finding) {
         "If it happens on one rank or one node only: compare its results with another GPU's before trusting that GPU."};
 }
 
-// A child of the rank ended, and the rank tells of it.
-static void TellLoaderWorker(const Event& event, const std::string& who, Finding& finding) {
-  finding.headline = LoaderWorkerWords(event, who);
-  finding.fix = {
-      "Run with num_workers=0: the same code then raises, or crashes, in the rank itself, where the traceback shows "
-      "the line.",
-      "A segmentation fault or an abort comes from a native library of the data code (decoders, OpenCV, HDF5): set "
-      "PYTHONFAULTHANDLER=1, and start the workers with multiprocessing_context='spawn' if the library is not safe "
-      "to fork.",
-      "An exit without a signal is an error or sys.exit in the worker: read its own output, above the traceback."};
-}
-
 // An error of whom is not told: the output of all ranks in one file, without names.
 static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
   for (const auto& [rank, life] : facts.analyses.life.ranks)
@@ -183,7 +174,8 @@ static void JudgeOwnerlessExceptions(const Case& facts, RuleAnswer& answer) {
       if (finding.evidence.empty()) finding.evidence.push_back(CiteEvent(event, "the GPU error of an unknown rank"));
     }
     if (plain && finding.fix.empty()) finding.fix = {PlaceToFix(event)};
-    if (refusal.empty() && !plain) answer.open.push_back({"Which rank was it?", OutputOfRank(facts.incident, event)});
+    if (!TellOwnerOfThread(facts, event, finding) && refusal.empty() && !plain)
+      answer.open.push_back({"Which rank was it?", OutputOfRank(facts.incident, event)});
     answer.findings.push_back(std::move(finding));
     return;
   }
@@ -272,9 +264,11 @@ static RuleAnswer JudgeException(const Case& facts) {
   RuleAnswer answer;
   std::map<std::string, std::vector<const Event*>> by_type;
   const bool missing_gpus = !FindMissingGpus(facts).empty();
+  const Event* left_block = FindCheckedStranger(facts.incident, facts.analyses.life, facts.analyses.nameless).raised;
   for (const auto& [rank, life] : facts.analyses.life.ranks) {
     if (!life.exception || life.unused_parameters || life.cuda_oom || life.host_memory || life.gpu_error)
       continue;  // better causes
+    if (life.exception == left_block) continue;  // the difference of calls tells it
     // PyTorch's own check of what ranks issue; where its words are cut short nothing more can be read from it.
     if (life.exception->Means(Meaning::calls_differ) || SaysThatItStops(*life.exception) ||
         IsKilledLoaderWorker(*life.exception) ||

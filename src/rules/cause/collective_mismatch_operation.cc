@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/findings/mismatch_finding.h"
 #include "rules/findings/parted_finding.h"
+#include "rules/findings/parted_stacks.h"
 #include "rules/findings/told_stacks.h"
 
 namespace tacet {

@@ -52,4 +52,15 @@ void JudgeKilledLoaderWorker(const Case& facts, RuleAnswer& answer) {
   answer.findings.push_back(std::move(finding));
 }
 
+void TellLoaderWorker(const Event& event, const std::string& who, Finding& finding) {
+  finding.headline = LoaderWorkerWords(event, who);
+  finding.fix = {
+      "Run with num_workers=0: the same code then raises, or crashes, in the rank itself, where the traceback shows "
+      "the line.",
+      "A segmentation fault or an abort comes from a native library of the data code (decoders, OpenCV, HDF5): set "
+      "PYTHONFAULTHANDLER=1, and start the workers with multiprocessing_context='spawn' if the library is not safe "
+      "to fork.",
+      "An exit without a signal is an error or sys.exit in the worker: read its own output, above the traceback."};
+}
+
 }  // namespace tacet

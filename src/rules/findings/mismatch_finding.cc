@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "rules/findings/checked_finding.h"
 #include "rules/findings/shape_report.h"
 #include "rules/findings/side_stacks.h"
 #include "rules/findings/watchdog_mismatch.h"
@@ -210,12 +211,6 @@ bool IsOfChecker(const MismatchReport& report) { return report.by_horovod || rep
 
 std::string CheckerName(const MismatchReport& report) { return report.by_gloo ? "gloo" : "Horovod"; }
 
-// ": [1000, 2048] on one rank, [1001, 2048] on another"
-std::string SidesOfCheck(const MismatchReport& report) {
-  if (!IsOfChecker(report) || report.tensor.empty() || report.other_tensor.empty()) return "";
-  return ": " + report.tensor + " on one rank, " + report.other_tensor + " on another";
-}
-
 // Each rank of a DETAIL report names itself and one other that differs. The odd one is in most reports' other half.
 void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view cause, RuleAnswer& answer) {
   std::map<Rank, int> accused;
@@ -256,7 +251,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
   }
   for (const auto& [rank, count] : accused)
     if (finding.ranks.empty() || rank != finding.ranks[0]) finding.affected_ranks.push_back(rank);
-  finding.operation = OperationRef{sample->op, sample->seq, -1};
+  if (sample->op != OpKind::unknown || sample->seq >= 0) finding.operation = OperationRef{sample->op, sample->seq, -1};
   const auto& report = sample->As<MismatchReport>();
   if (IsOfChecker(report)) finding.status = Status::crash, finding.confidence = Confidence::certain;
   finding.headline =
@@ -270,7 +265,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
                   : aspect == CallAspect::type ? "data type"
                                                : "operation") +
       (sample->op == OpKind::unknown ? std::string() : " of " + std::string(Name(sample->op))) +
-      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") + SidesOfCheck(report) + "; " +
+      (sample->seq >= 0 ? " #" + std::to_string(sample->seq) : "") + SidesOfCheck(*sample) + "; " +
       (IsOfChecker(report) ? CheckerName(report) + "'s check stopped the job" : std::string(kStoppedByCheck));
   const bool horovod = report.aspect == "tensor";
   finding.fix = {
@@ -291,6 +286,8 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
         report.by_gloo ? "Check that all ranks issue the same operations in the same order: a process group on the CPU "
                          "pairs them by their order alone (TORCH_DISTRIBUTED_DEBUG=DETAIL names the rank that differs)."
                        : "Name the operations (name=...) where ranks may issue them in different orders."};
+  TellWiderType(*sample, finding);
+  const bool named = report.by_gloo && !hung && TellCheckedStranger(facts, finding);
   // Horovod only reports that ranks wait in different tensors.
   if (hung) {
     finding.status = Status::hang;
@@ -305,7 +302,7 @@ void JudgeDetailReports(const Case& facts, CallAspect aspect, std::string_view c
       *sample, horovod               ? std::string("Horovod reports which ranks wait in which tensors")
                : IsOfChecker(report) ? CheckerName(report) + " compared what the ranks submitted and reports this"
                                      : std::string("PyTorch compared the calls of all ranks and reports this")));
-  if (IsOfChecker(report))
+  if (IsOfChecker(report) && !named)
     answer.open.push_back({"Which rank is the odd one?",
                            "what each rank passes to this call: print the shape and type on every rank before it"});
   answer.findings.push_back(std::move(finding));

@@ -102,6 +102,31 @@ void AddFix(const Case& facts, const PrintedLaggard& odd, Finding& finding) {
       "torch.profiler traces of a few steps on all ranks show where the time goes: tacet profile."};
 }
 
+// A stack that was taken while the job ran shows the main thread of that rank alone in a function of the program's own:
+// there it spends the time, and not in waiting for workers.
+const StackReading* StackAtWork(const Case& facts, const PrintedLaggard& odd) {
+  if (odd.ranks.size() != 1) return nullptr;
+  const StackReading* own = facts.analyses.StackOf(odd.ranks.front());
+  const auto function = [](const StackReading& one) { return std::pair(one.innermost.function, one.innermost.file); };
+  if (!own || !own->whole || own->place != StackReading::Place::host || own->certain || own->where.empty())
+    return nullptr;
+  if (function(*own) != std::pair(own->innermost_user.function, own->innermost_user.file)) return nullptr;
+  for (const StackReading& one : facts.analyses.stacks)
+    if (one.rank != own->rank && function(one) == function(*own)) return nullptr;
+  return own;
+}
+
+void TellWork(const Case& facts, const StackReading& stack, Finding& finding) {
+  const std::string who = RankWords({stack.rank});
+  finding.headline += "; a stack shows " + who + " in " + stack.where;
+  finding.evidence.push_back(
+      CiteStack(facts.incident, *stack.thread, "where " + who + " was when its stack was taken"));
+  finding.fix.back() = "Look at " + stack.where +
+                       ": the main process itself was at work there, and not a DataLoader worker. "
+                       "Prepare this before the training, move it into workers (num_workers), or give all ranks inputs "
+                       "of about the same length.";
+}
+
 }  // namespace
 
 void TellPrintedStraggler(const Case& facts, std::string_view cause, RuleAnswer& answer) {
@@ -116,8 +141,11 @@ void TellPrintedStraggler(const Case& facts, std::string_view cause, RuleAnswer&
   finding.headline = Headline(*odd);
   finding.evidence.push_back({odd->last->source, "", LastStepWords(*odd)});
   AddFix(facts, *odd, finding);
+  const bool data = odd->part == PrintedLaggard::Part::data;
+  const StackReading* at_work = data ? StackAtWork(facts, *odd) : nullptr;
+  if (at_work) TellWork(facts, *at_work, finding);
   answer.findings.push_back(std::move(finding));
-  if (odd->part == PrintedLaggard::Part::data)
+  if (data && !at_work)
     answer.open.push_back({"What does the loader wait for?",
                            "py-spy dump of a DataLoader worker during a slow batch, CPU usage (top -H), and the "
                            "speed of the storage (iostat -x 5)"});

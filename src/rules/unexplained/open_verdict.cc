@@ -162,7 +162,7 @@ void SettleHang(const Case& facts, const JobEnd& end, Diagnosis& diagnosis) {
   if (end.quiet_ns > 0)
     diagnosis.headline = "the job made no progress for " + DurationWords(end.quiet_ns) + " before it was ended";
   else if (end.looked_at)
-    diagnosis.headline += ": the stacks of all ranks were taken with a tool, and then the job was ended from outside";
+    diagnosis.headline += ": the stacks of all ranks were taken, and then the job was ended from outside";
   else if (end.told)
     diagnosis.headline += ": " + EndSentence(facts, *end.told);
   if (const std::string stood = end.told ? StoodWords(facts.incident, end.told->source) : ""; !stood.empty())
@@ -344,7 +344,8 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   if (SettleFinished(facts, diagnosis)) return;
   diagnosis.headline = PipelineWords(facts);
-  if (diagnosis.headline.empty()) {
+  // Stacks of ranks that finished since show where they were for a moment.
+  if (diagnosis.headline.empty() && !outcome.ended_in_order) {
     diagnosis.headline = StackWords(facts);
     if (!diagnosis.headline.empty()) diagnosis.headline += "; stacks alone do not show whether the job is stalled";
     // Of one process nothing can be compared: the stacks of the others are what helps.

@@ -107,6 +107,8 @@ LineUse ReadGloosCheck(const LogLine& line, RecordList& out) {
   record->file = kGloo;
   record->object = std::to_string(expected) + " bytes";
   record->cure = std::to_string(sent) + " bytes";
+  record->count = expected;
+  record->value2 = sent;
   AddAspect(*record, "shape", record->object, record->cure);
   return LineUse::understood;
 }

@@ -239,8 +239,10 @@ LineUse TracebackReader::ReadFrame(const LogLine& line) {
     shared_activity_ = raised_.during;
   raised_.during = JoinActivities(raised_.during, ActivityOfFrame(file, function.value_or("")));
   if (!IsUserFile(file)) return LineUse::understood;
+  // A comprehension has no name of its own: the function around it, whose frame is the one above, does.
+  if (!function || !function->ends_with("comp>") || raised_.file != file)
+    raised_.function = Capped(function.value_or(""), 200);
   raised_.file = Capped(file, 500);
-  raised_.function = Capped(function.value_or(""), 200);
   raised_.code_line = *number;
   return LineUse::understood;
 }

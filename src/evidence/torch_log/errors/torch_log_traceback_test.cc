@@ -119,6 +119,20 @@ TEST(TorchLogTraceback, AnOriginalThatIsCutLeavesWhatWasRaisedAgain) {
   EXPECT_EQ(event.As<Raised>().place.line, 523u);
 }
 
+TEST(TorchLogTraceback, AComprehensionIsNamedByTheFunctionAroundIt) {
+  const auto place = [](const std::string& around, const std::string& inner) {
+    const std::string text = "Traceback (most recent call last):\n  File \"/srv/" + around +
+                             ".py\", line 7, in read\n    return f(rows)\n  File \"/srv/rows.py\", line 9, in " +
+                             inner + "\n    float(v)\nValueError: bad\n";
+    return OneEvent(ReadText(text, "rank0.log"), EventKind::exception).As<Raised>().place;
+  };
+  EXPECT_EQ(place("rows", "<listcomp>").function, "read");
+  EXPECT_EQ(place("rows", "<listcomp>").line, 9u);
+  EXPECT_EQ(place("rows", "<dictcomp>").function, "read");
+  EXPECT_EQ(place("rows", "convert").function, "convert");
+  EXPECT_EQ(place("other", "<listcomp>").function, "<listcomp>") << "called from another file";
+}
+
 TEST(TorchLogTraceback, AnErrorThatEndsAThreadIsMarked) {
   const std::string error = OneFrame("run", "q.get()", "KeyError: 'tokens'");
   const auto in_thread = [](const std::string& text) {
