@@ -13,6 +13,8 @@ static RuleAnswer JudgeCollectiveMismatchOperation(const Case& facts) {
       answer.findings.push_back(std::move(*parted));
   if (answer.findings.empty())
     if (auto parted = PartedStacksFinding(facts)) answer.findings.push_back(std::move(*parted));
+  if (answer.findings.empty())
+    if (auto told = ToldStacksFinding(facts)) answer.findings.push_back(std::move(*told));
   return answer;
 }
 

@@ -85,7 +85,7 @@ std::string WhoIs(const StackReading& one) { return one.rank.known() ? RankWords
 
 }  // namespace
 
-std::optional<Finding> PartedStacksFinding(const Case& facts) {
+std::optional<Finding> ToldStacksFinding(const Case& facts) {
   if (!HangsByWord(facts)) return std::nullopt;
   const std::vector<StackReading> stacks = StacksOfProcesses(facts);
   std::map<std::string_view, std::pair<CollectivePlace, const StackReading*>> places;
