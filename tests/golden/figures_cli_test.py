@@ -317,7 +317,7 @@ class Profile(unittest.TestCase):
                     self.assertLessEqual(set(finding["ranks"]), set(found))
                     worst = found[finding["ranks"][0]]
                     self.assertIn(duration(worst["late_ns"]), finding["headline"])
-                    self.assertRegex(finding["headline"], rf"costs every rank (?:about )?{re.escape(whole(worst['cost']))} of the (?:step|recorded time)")
+                    self.assertRegex(finding["headline"], rf"costs all ranks (?:about )?{re.escape(whole(worst['cost']))} of the (?:step|recorded time)")
                     said = " ".join(item["says"] for item in finding["evidence"])
                     self.assertRegex(said, rf"costs {re.escape(whole(worst['cost']))} of the (?:step|recorded time)")
                     if worst["pattern"] == "persistent":
