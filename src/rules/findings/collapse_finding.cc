@@ -65,7 +65,9 @@ bool HaveAllPeersFailed(const Case& facts, const std::vector<Rank>& gone) {
 }  // namespace
 
 void TellFailedPeers(const Case& facts, std::string_view waits, Finding& finding) {
-  if (!HaveAllPeersFailed(facts, finding.ranks) || !finding.headline.ends_with(waits)) return;
+  const bool told_to_wait =
+      waits.find(" wait in ") != std::string_view::npos || waits.find(" waits in ") != std::string_view::npos;
+  if (!told_to_wait || !HaveAllPeersFailed(facts, finding.ranks) || !finding.headline.ends_with(waits)) return;
   for (EvidenceItem& item : finding.evidence)
     if (const size_t at = item.says.find(" waits in this operation"); at != std::string::npos)
       item.says.replace(at + 1, 5, "was");
