@@ -356,7 +356,7 @@ const Said kSaid[] = {
      {"its peers waited"}},
     {"tests/users/tenth/52", {"more and more time in 'dedup_ms' (first 76 ms, at last 720 ms)"}, {" on -", "or less"}},
     {"tests/wild/printed/took_and_waited.txt", {"typically compute for 61 ms"}, {}},
-    {"tests/corpus/lab_segfault_fsdp_r0_w4", {"ranks 1-3 then failed"}, {"wait in", "waits in"}},
+    {"tests/corpus/lab_segfault_fsdp_r0_w4", {"ranks 2 and 3 failed in all_gather #193"}, {"wait in", "waits in"}},
     {"tests/wild/cluster/slurm_dependency_never.txt", {"Job 701188 will never start"}, {"has not started"}},
     {"tests/wild/exam/16_cgroup_journal.log", {"a worker of a PyTorch data loader"}, {"the pids of the ranks"}},
     {"tests/users/fifth/07", {"decode_sample (digits.py:"}, {"if there is a traceback"}},

@@ -65,14 +65,14 @@ bool HaveAllPeersFailed(const Case& facts, const std::vector<Rank>& gone) {
 }  // namespace
 
 void TellFailedPeers(const Case& facts, std::string_view waits, Finding& finding) {
-  const bool told_to_wait =
-      waits.find(" wait in ") != std::string_view::npos || waits.find(" waits in ") != std::string_view::npos;
-  if (!told_to_wait || !HaveAllPeersFailed(facts, finding.ranks) || !finding.headline.ends_with(waits)) return;
+  if (!HaveAllPeersFailed(facts, finding.ranks) || !finding.headline.ends_with(waits)) return;
+  std::string failed(waits);
+  for (const std::string_view word : {" wait in ", " waits in "})
+    if (const size_t at = failed.find(word); at != std::string::npos) failed.replace(at, word.size(), " failed in ");
+  finding.headline.replace(finding.headline.size() - waits.size(), waits.size(), failed);
   for (EvidenceItem& item : finding.evidence)
     if (const size_t at = item.says.find(" waits in this operation"); at != std::string::npos)
       item.says.replace(at + 1, 5, "was");
-  finding.headline.resize(finding.headline.size() - waits.size());
-  finding.headline += RankWords(finding.affected_ranks) + " then failed";
 }
 
 }  // namespace tacet
