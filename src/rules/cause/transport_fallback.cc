@@ -355,7 +355,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     }
     if (choice.none)
       finding.evidence.push_back(CiteEvent(*choice.none.events.front(), "there is no InfiniBand device"));
-    // Gradients of a training over TCP take most of a step: worth a look at what the hosts have.
     if (!one_host && !choice.no_library && !facts.incident.training.empty())
       answer.open.push_back(
           {std::string(here ? "Does this host have" : "Do these hosts have") +

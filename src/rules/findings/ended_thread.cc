@@ -31,8 +31,8 @@ void TellThreadBeforeHang(const Case& facts, Diagnosis& diagnosis) {
   Finding& first = diagnosis.findings.front();
   if (!first.cause.empty() && first.cause != "rank-stuck-on-host") return;
   const auto& survived = facts.incident.survived;
-  const auto error = std::find_if(survived.begin(), survived.end(),
-                                  [](const SurvivedError& one) { return one.raised.in_thread; });
+  const auto error =
+      std::find_if(survived.begin(), survived.end(), [](const SurvivedError& one) { return one.raised.in_thread; });
   if (error == survived.end()) return;
   const std::string place = CodePlaceWords(error->raised.place);
   const std::string in = place.empty() ? "" : " in " + place;
@@ -42,11 +42,13 @@ void TellThreadBeforeHang(const Case& facts, Diagnosis& diagnosis) {
   diagnosis.headline = first.headline;
   first.evidence.insert(
       first.evidence.begin() + (first.evidence.empty() ? 0 : 1),
-      {error->source, "", "an uncaught exception ended this thread, not its process; whose it is the line does not say"});
-  first.fix.insert(first.fix.begin(),
-                   "Look at the thread that ended" + in +
-                       " first: what it should have done (loading data, saving, sending) was not done anymore, and its "
-                       "rank may wait for it. Pass the exception on to the main thread, so that the job fails at once.");
+      {error->source, "",
+       "an uncaught exception ended this thread, not its process; whose it is the line does not say"});
+  first.fix.insert(
+      first.fix.begin(),
+      "Look at the thread that ended" + in +
+          " first: what it should have done (loading data, saving, sending) was not done anymore, and its "
+          "rank may wait for it. Pass the exception on to the main thread, so that the job fails at once.");
 }
 
 }  // namespace tacet
