@@ -204,6 +204,7 @@ bool TakePodWord(std::string_view& line, std::string_view* pod) {
   size_t end = 0;
   bool dash = false;
   for (; end < line.size() && IsWordCharacter(line[end]); ++end) dash = dash || line[end] == '-';
+  if (line.starts_with('-')) return false;  // "- {rank: 1}": an item of a list
   if (!dash || end == 0 || end > 253 || end >= line.size() || line[end] != ' ') return false;
   *pod = line.substr(0, end);
   line.remove_prefix(end + 1);

@@ -56,6 +56,8 @@ TEST(LauncherPrefix, PodWordsNeedADash) {
   EXPECT_EQ(line, "hello");
   line = "hello world";
   EXPECT_FALSE(TakePodWord(line, &pod));
+  for (std::string_view item : {"- {rank: 1, step: 3}", "-- done", "-1 is padding"})
+    EXPECT_FALSE(TakePodWord(item, &pod)) << item;
 }
 
 TEST(LauncherPrefix, DropsColoursAndSurvivesCutCodes) {

@@ -87,8 +87,8 @@ int RunDiagnose(const std::vector<std::string>& arguments) {
   if (!WriteOutput(output->path, Render(report, *format, output->colour, output->verbose)) || !page_written)
     return kUsage;
   if (nothing_readable)
-    return Complain({"nothing could be read",
-                     report.inputs.empty() ? "there are no files in it" : "the report says why, file by file"});
+    return Complain(
+        {"nothing could be read", report.inputs.empty() ? "there are no files in it" : "the report says why"});
   const int code = ExitCodeFor(report, *fail_on);
   // A gate must not take "nothing understood" for "nothing wrong".
   const bool understood = std::any_of(report.inputs.begin(), report.inputs.end(),

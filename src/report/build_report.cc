@@ -203,10 +203,15 @@ std::string AssumedRankWords(const Incident& incident, const Process& process) {
       std::count_if(processes.begin(), processes.end(), [&](const Process& other) {
         return other.rank.known() && other.rank_certainty == Certainty::assumed && other.rank_clue == process.rank_clue;
       }) == 1;
+  const bool all = std::all_of(processes.begin(), processes.end(), [&](const Process& other) {
+    return !other.rank.known() || (other.rank_certainty == Certainty::assumed && other.rank_clue == process.rank_clue);
+  });
   const std::string who = one ? "rank " + std::to_string(process.rank.value) + " is" : "ranks are";
   switch (named && process.rank_clue == RankClue::not_told ? RankClue::file_name : process.rank_clue) {
     case RankClue::file_name:
-      return "the ranks of some files are taken from their names: the files themselves do not state them";
+      if (one) return who + " taken from the name of its file: the file itself does not state it";
+      return all ? "the ranks are taken from the names of the files: the files themselves do not state them"
+                 : "the ranks of some files are taken from their names: the files themselves do not state them";
     case RankClue::label:
       return who +
              " taken from the label in front of the lines, which may be the number of a task; no other line confirms "

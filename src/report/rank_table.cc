@@ -428,6 +428,11 @@ std::vector<ReportRank> RankTable(const Incident& incident, const Analyses& anal
       if (row.doing.empty()) row.doing = life.lost_peer || life.gloo_loss ? "lost a connection" : "CUDA error";
     }
     if (over) row.role.clear();
+    if (row.role == "waits" && row.doing.empty() && diagnosis.status == Status::crash &&
+        diagnosis.cause == "init-unreachable" && affected.contains(rank)) {
+      row.role.clear();
+      row.doing = "cannot connect";
+    }
     if (error != errors.end() && (row.role == "ok" || row.role == "silent" || row.role.empty())) {
       row.role.clear();
       if (row.doing.empty()) row.doing = ErrorWords(error->second ? error->second : SignalToDump(life));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/events/event_witness.h"
+#include "rules/findings/ended_thread.h"
 #include "rules/findings/lone_issuer_finding.h"
 #include "rules/findings/own_exit.h"
 #include "rules/findings/peer_access.h"
@@ -32,12 +33,22 @@
 namespace tacet {
 namespace {
 
+// A rule speaks of "the named rank"; a finding knows which.
+std::string NameTheRank(const std::vector<Rank>& ranks, std::string step) {
+  constexpr std::string_view kNamed = "the named rank";
+  if (ranks.size() != 1) return step;
+  for (size_t at = step.find(kNamed); at != std::string::npos; at = step.find(kNamed, at + 1))
+    step.replace(at, kNamed.size(), RankWords(ranks));
+  return step;
+}
+
 void FillTexts(const Rule& rule, const Incident& incident, Finding& finding) {
   if (finding.explanation.empty())
     finding.explanation = std::string(rule.meaning) + " " + std::string(rule.look_alikes);
   if (finding.fix.empty()) {
     finding.fix.reserve(rule.fix.size());
-    for (const std::string_view step : rule.fix) finding.fix.push_back(PlainStep(incident, step));
+    for (const std::string_view step : rule.fix)
+      finding.fix.push_back(NameTheRank(finding.ranks, PlainStep(incident, step)));
   }
   for (std::string& advice : finding.fix) advice = NamePlaces(incident, finding.ranks, std::move(advice));
   if (finding.prevent.empty()) finding.prevent.assign(rule.prevent.begin(), rule.prevent.end());
@@ -221,6 +232,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
     diagnosis.headline = Capitalised(std::move(diagnosis.headline));
     if (!diagnosis.findings.empty() && diagnosis.findings[0].cause.empty())
       diagnosis.findings[0].headline = diagnosis.headline;
+    TellThreadBeforeHang(facts, diagnosis);
     DropAnsweredQuestions(diagnosis);
     PutTriedStepsLast(incident, diagnosis.findings);
     return diagnosis;
@@ -243,6 +255,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   diagnosis.subjects = first.subjects;
   diagnosis.confidence = first.confidence;
   diagnosis.headline = first.headline;
+  TellThreadBeforeHang(facts, diagnosis);
   QuoteBesideAnEnd(facts, diagnosis);
   AskWhichCameFirst(diagnosis);
   DropAnsweredQuestions(diagnosis);

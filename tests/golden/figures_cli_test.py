@@ -96,7 +96,7 @@ class Diagnose(unittest.TestCase):
         if not finding or not finding["operation"] or finding["operation"]["seq"] is None:
             return
         kind, seq = finding["operation"]["kind"], finding["operation"]["seq"]
-        told = re.findall(r"\bwaits? in " + re.escape(kind) + r" #(\d+) on ([\w.-]+(?: 0x[0-9a-f]+)?)", finding["headline"])
+        told = re.findall(r"\b(?:waits?|failed) in " + re.escape(kind) + r" #(\d+) on (?:the )?([\w.-]+(?: 0x[0-9a-f]+)?)", finding["headline"])
         # Messages between two ranks are counted by each rank on its own.
         if not told or finding["status"] != "hang" or kind in ("send", "recv", "coalesced") or "graph" in finding["headline"]:
             return
@@ -317,7 +317,7 @@ class Profile(unittest.TestCase):
                     self.assertLessEqual(set(finding["ranks"]), set(found))
                     worst = found[finding["ranks"][0]]
                     self.assertIn(duration(worst["late_ns"]), finding["headline"])
-                    self.assertRegex(finding["headline"], rf"costs every rank (?:about )?{re.escape(whole(worst['cost']))} of the (?:step|recorded time)")
+                    self.assertRegex(finding["headline"], rf"costs all ranks (?:about )?{re.escape(whole(worst['cost']))} of the (?:step|recorded time)")
                     said = " ".join(item["says"] for item in finding["evidence"])
                     self.assertRegex(said, rf"costs {re.escape(whole(worst['cost']))} of the (?:step|recorded time)")
                     if worst["pattern"] == "persistent":

@@ -193,7 +193,7 @@ class Sentences(unittest.TestCase):
 
     def test_a_postmortem_is_of_a_job_that_is_over(self):
         path = "users/recorded/evaluates_records"
-        self.says(path, "Next time, before the job is ended, check what it does", "What was rank 0 doing on the host?",
+        self.says(path, "Next time, before the job is ended, check what rank 0 does", "What was rank 0 doing on the host?",
                   command="postmortem")
         self.never_says(path, "Kill and restart", command="postmortem")
         done = subprocess.run([TACET, "postmortem", str(TESTS / path), "-b", str(TESTS / "corpus/lab_healthy_ddp_w3")],

@@ -72,6 +72,25 @@ std::optional<Shift> ShiftOf(const Step& step, size_t names, double usual) {
   return std::nullopt;
 }
 
+// The rank's own part in all steps, in their order: most are longer than the one before, and the last is far longer
+// than the first.
+void TellGrowth(const std::vector<Step>& steps, uint32_t name, ShiftedWait& wait) {
+  constexpr double kRising = 0.8, kTimesFirst = 2;
+  double first = -1, before = -1;
+  size_t rises = 0, pairs = 0;
+  for (const Step& step : steps) {
+    const double value = ValueOf(step.at(wait.rank.value), name);
+    if (value < 0) return;
+    if (before >= 0) ++pairs, rises += value > before ? 1 : 0;
+    if (first < 0) first = value;
+    before = value;
+  }
+  if (first <= 0 || before < kTimesFirst * first || static_cast<double>(rises) < kRising * static_cast<double>(pairs))
+    return;
+  wait.grows_from = first;
+  wait.grows_to = before;
+}
+
 std::optional<ShiftedWait> ShiftIn(const std::vector<std::string>& names, const std::vector<Step>& steps,
                                    const Patience& patience) {
   constexpr size_t kFewestSteps = 6, kFewestEvents = 3;
@@ -119,6 +138,7 @@ std::optional<ShiftedWait> ShiftIn(const std::vector<std::string>& names, const 
   wait.share = total > 0 ? cost / total : 0;
   wait.last = most->second.back().line;
   if (wait.share < patience.printed_share) return std::nullopt;
+  TellGrowth(steps, most->second.front().own_name, wait);
   return wait;
 }
 

@@ -18,6 +18,8 @@ struct ShiftedWait {
   double own = 0, others = 0;    // seconds in that part, of the rank and of the slowest other; medians of these steps
   double wait = 0;               // what the others spend in the other part then
   double share = 0;              // of the time of all steps
+  // The part of the rank grows from step to step, from this to that; 0: it does not.
+  double grows_from = 0, grows_to = 0;
   const StepDecimal* last = nullptr;
   bool persistent() const { return 2 * events >= steps; }
 };

@@ -45,6 +45,22 @@ TEST(ShiftedWait, ARankThatIsSlowInEveryStep) {
   EXPECT_TRUE(found->persistent());
 }
 
+TEST(ShiftedWait, TellsWhetherThePartGrows) {
+  const auto growing = FindShiftedWait(Printed(3, 14, [](int rank, int step) {
+    const double own = 0.02 + 0.055 * step;
+    return rank == 1 ? std::pair(own, 0.03) : std::pair(0.004, own);
+  }));
+  ASSERT_TRUE(growing);
+  EXPECT_NEAR(growing->grows_from, 0.075, 1e-9);
+  EXPECT_NEAR(growing->grows_to, 0.735, 1e-9);
+  const auto level = FindShiftedWait(Printed(3, 14, [](int rank, int step) {
+    const double own = step % 2 == 0 ? 0.4 : 0.5;
+    return rank == 1 ? std::pair(own, 0.03) : std::pair(0.004, own);
+  }));
+  ASSERT_TRUE(level);
+  EXPECT_EQ(level->grows_to, 0) << "it moves, and does not grow";
+}
+
 TEST(ShiftedWait, WhatTheOthersDoNotFeelIsNone) {
   EXPECT_FALSE(FindShiftedWait(Printed(3, 40, [](int rank, int step) {
     return std::pair(rank == 0 && step % 10 == 9 ? 1.8 : 0.1, 0.1);

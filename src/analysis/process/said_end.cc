@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "analysis/process/job_end.h"
 #include "model/events/event_words.h"
@@ -110,6 +112,19 @@ bool HasSeveralRanks(const Incident& incident) {
                        [](const Process& process) { return process.rank.known(); }) > 1;
 }
 
+// Each rank of the job says in this one output that it is done.
+bool IsSaidByAll(const Incident& incident, FileId file) {
+  std::set<Rank> said;
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::process_finished && event.source.file == file && event.As<ProcessFinish>().said &&
+        event.rank.known())
+      said.insert(event.rank);
+  const std::vector<Rank> all = incident.AllRanks();
+  return said.size() > 1 && std::all_of(all.begin(), all.end(), [&](Rank rank) { return said.contains(rank); }) &&
+         std::all_of(incident.processes.begin(), incident.processes.end(),
+                     [&](const Process& one) { return !one.rank.known() || said.contains(one.rank); });
+}
+
 // The output that tells the steps ends with the program's words that it is done; errors that steps follow were
 // survived, others may be what was lost: a checkpoint that could not be written, before "done".
 SaidEnd EndOfOneOutput(const Incident& incident, const std::map<FileId, EndOfOutput>& ends) {
@@ -123,7 +138,7 @@ SaidEnd EndOfOneOutput(const Incident& incident, const std::map<FileId, EndOfOut
     if (end.last_error > end.last_step || (end.last_error > 0 && end.last_step == 0)) return {};
     if (end.last_step == 0) continue;
     if (!end.last || end.last->source.line < end.last_step) return {};
-    if (several && end.last->rank.known()) return {};  // of one rank among others
+    if (several && end.last->rank.known() && !IsSaidByAll(incident, file)) return {};  // of one rank among others
     said.first = end.first;
     said.last = end.last;
   }

@@ -129,6 +129,22 @@ TEST(SaidEnd, OneRankAmongOthersDoesNotSpeakForTheJob) {
   EXPECT_FALSE(FindSaidEnd(incident));
 }
 
+TEST(SaidEnd, AllRanksInOneOutputSpeakForTheJob) {
+  const auto said = [](int ranks) {
+    Incident incident = OutputOf(1);
+    TwoRanks(incident);
+    incident.world_size = 2;
+    At(incident, EventKind::progress, 7);
+    for (int rank = 0; rank < ranks; ++rank) {
+      Finish(incident, 9 + static_cast<uint32_t>(rank), false);
+      incident.events.back().rank = Rank{rank};
+    }
+    return static_cast<bool>(FindSaidEnd(incident));
+  };
+  EXPECT_TRUE(said(2));
+  EXPECT_FALSE(said(1));
+}
+
 TEST(SaidEnd, WhoeverTellsOfTroubleIsBelieved) {
   Incident incident = OutputOf(1);
   At(incident, EventKind::progress, 7);

@@ -3,7 +3,12 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model/rank_ranges.h"
 
 namespace tacet {
 namespace {
@@ -289,6 +294,26 @@ std::vector<WatchdogDifference> FindWatchdogDifferences(const Incident& incident
   return out;
 }
 
+// "its peers waited in broadcast #33", "ranks 2,3 waited in broadcast #33 and rank 0 in all_reduce #35"
+static std::string WaitsWords(const WatchdogGroup& group, const Event& front) {
+  std::vector<std::pair<std::string, std::vector<Rank>>> calls{{CallWords(front), {}}};
+  for (const auto& [rank, wait] : group.waits) {
+    const std::string words = CallWords(*wait);
+    auto at = std::find_if(calls.begin(), calls.end(), [&](const auto& one) { return one.first == words; });
+    if (at == calls.end()) at = calls.insert(calls.end(), {words, {}});
+    at->second.push_back(rank);
+  }
+  if (calls.size() == 1) return "its peers waited in " + calls.front().first;
+  std::string text;
+  for (size_t i = 0; i < calls.size(); ++i)
+    text += std::string(i == 0                 ? ""
+                        : i + 1 < calls.size() ? ", "
+                                               : " and ") +
+            (calls[i].second.size() == 1 ? "rank " : "ranks ") + RankRanges(calls[i].second) +
+            (i == 0 ? " waited in " : " in ") + calls[i].first;
+  return text;
+}
+
 std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
   std::vector<ToldLaggard> out;
   const std::vector<WatchdogGroup> groups = ReadWatchdogGroups(incident);
@@ -309,10 +334,10 @@ std::vector<ToldLaggard> FindWatchdogLaggards(const Incident& incident) {
       if (enqueued >= front->seq || (waiting.contains(rank) && !late)) continue;
       std::vector<Rank> others = waiters;
       std::erase(others, rank);
-      out.push_back({rank, line->source,
-                     "had enqueued work only up to #" + std::to_string(enqueued) + " while its peers waited in " +
-                         CallWords(*front),
-                     std::move(others), GroupIndex::none});
+      out.push_back(
+          {rank, line->source,
+           "had enqueued work only up to #" + std::to_string(enqueued) + " while " + WaitsWords(group, *front),
+           std::move(others), GroupIndex::none});
       out.back().not_issued = true;
       if (late) out.back().arrived = last;
     }

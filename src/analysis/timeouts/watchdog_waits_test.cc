@@ -83,6 +83,22 @@ TEST(WatchdogWaits, TheRankThatHadEnqueuedLessWhenTheOthersTimedOutCameLate) {
   EXPECT_EQ(laggards[0].waiters, Ranks({0, 2}));
 }
 
+TEST(WatchdogWaits, TellsInWhichCallsTheOthersWait) {
+  const auto says = [](int64_t seq_of_rank_0) {
+    JobSketch job(4);
+    job.GiveOutputs();
+    WaitIn(job, 0, seq_of_rank_0);
+    for (const int32_t r : {2, 3}) WaitIn(job, r, 33);
+    Signal(job, 1, 32, 32);
+    const Incident incident = job.Finish();
+    const auto laggards = FindWatchdogLaggards(incident);
+    return laggards.size() == 1 ? laggards[0].words : std::string();
+  };
+  EXPECT_NE(says(33).find("while its peers waited in all_reduce #33"), std::string::npos) << says(33);
+  EXPECT_NE(says(35).find("while ranks 2-3 waited in all_reduce #33 and rank 0 in all_reduce #35"), std::string::npos)
+      << says(35);
+}
+
 TEST(WatchdogWaits, ARankThatTimesOutInALaterCallIsNotLateByThatAlone) {
   JobSketch job(3);
   job.GiveOutputs();

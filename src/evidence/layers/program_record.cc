@@ -33,6 +33,23 @@ std::string LastLineOf(std::string_view trace) {
   return std::string(newline == std::string_view::npos ? trace : Trim(trace.substr(newline + 1)));
 }
 
+// The frames above it, of the last error of a chain, as a terminal draws a line anew: all of them are one line of the
+// text, since the record is.
+std::string FramesOf(std::string_view trace, const std::string& mark) {
+  const size_t begin = trace.rfind("Traceback (most recent call last)");
+  while (!trace.empty() && std::string_view(" \r\n").find(trace.back()) != std::string_view::npos)
+    trace.remove_suffix(1);
+  const size_t last = trace.rfind('\n');
+  if (begin == std::string_view::npos || last == std::string_view::npos || last < begin) return "";
+  std::string frames;
+  for (const char c : trace.substr(begin, last + 1 - begin))
+    if (c == '\n')
+      frames += "\r" + mark;
+    else if (c != '\r')
+      frames += c;
+  return frames;
+}
+
 // "data_s" and "data_ms" are times: what names its unit in the name is told in seconds.
 void AddNumber(std::string_view key, std::string_view raw, std::string& out) {
   std::string name(key);
@@ -88,12 +105,14 @@ bool ReadProgramRecord(std::string_view json, std::string* text) {
   }
   if (rank < 0 || rank > 1'000'000 || (words.empty() && figures.empty() && trace.empty() && error.empty()))
     return false;
+  const std::string mark = "[rank" + std::to_string(rank) + "]: ";
   std::string line;
   if (Contains(trace, "Traceback (most recent call last)")) {
     line = LastLineOf(trace);
     // Any class may be raised; a line by itself is known as an error by its name.
     const std::string_view type = std::string_view(line).substr(0, line.find(':'));
     if (!type.ends_with("Error") && !type.ends_with("Exception")) line.insert(0, "Exception: ");
+    line = FramesOf(trace, mark) + line;
   } else {
     line = words;
     if (!error.empty()) line += (line.empty() ? "error: " : ", error: ") + error;
@@ -101,7 +120,7 @@ bool ReadProgramRecord(std::string_view json, std::string* text) {
     if (!figures.empty()) line += ", " + figures;
   }
   std::replace(line.begin(), line.end(), '\n', ' ');
-  *text = "[rank" + std::to_string(rank) + "]: " + line;
+  *text = mark + line;
   return true;
 }
 

@@ -11,7 +11,7 @@ namespace tacet {
 //   {"ts": "...", "rank": 1, "event": "fatal", "error": "...", "traceback": "Traceback (most recent call last):\n ..."}
 // Becomes the line that a program without JSON would have printed:
 //   [rank3]: step, rank: 3, step: 21, loss: 0.67, data_time: 0.55
-//   [rank1]: SampleError: could not decode sample 40123
+//   [rank1]: SampleError: could not decode sample 40123        with the frames before it, behind '\r'
 // False for any other line, and for one that tells nothing beside its rank.
 bool ReadProgramRecord(std::string_view json, std::string* text);
 

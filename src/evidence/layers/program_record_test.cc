@@ -21,11 +21,12 @@ TEST(ProgramRecord, BecomesTheLineOfAProgramWithoutJson) {
             "[rank7]: error disk is full, error: OSError: 28, rank: 7");
 }
 
-TEST(ProgramRecord, OfATracebackTheErrorItselfIsKept) {
+TEST(ProgramRecord, OfATracebackTheLastErrorIsKeptWithItsFrames) {
   EXPECT_EQ(
       TextOf(R"({"rank": 1, "event": "fatal", "traceback": "Traceback (most recent call last):\n  File \"a.py\", )"
              R"(line 3, in f\n    g()\nSampleError: sample 40123 is damaged\n"})"),
-      "[rank1]: SampleError: sample 40123 is damaged");
+      "[rank1]: Traceback (most recent call last):\r[rank1]:   File \"a.py\", line 3, in f\r[rank1]:     "
+      "g()\r[rank1]: SampleError: sample 40123 is damaged");
 }
 
 TEST(ProgramRecord, OtherObjectsAreNone) {

@@ -648,6 +648,9 @@ static void ReadOwnMeaning(Event& event) {
       break;
     }
     case EventKind::oom_kill:
+      // PyTorch names the workers of its data loaders so.
+      event.Set(Meaning::loader_worker, event.As<OomKill>().process == "pt_data_worker");
+      [[fallthrough]];
     case EventKind::segfault: event.Set(Meaning::of_service, IsService(WordOf(event))); break;
     case EventKind::dump_signal:
       event.Set(Meaning::timed_out,

@@ -125,6 +125,11 @@ TEST(EventMeaning, AnErrorThatBecomesAnExceptionHoldsItsPayload) {
   EXPECT_EQ(refused.text, "initialization error");
 }
 
+TEST(EventMeaning, AWorkerOfADataLoaderIsKnownByItsName) {
+  EXPECT_TRUE(ReadOomKill("pt_data_worker").Means(Meaning::loader_worker));
+  EXPECT_FALSE(ReadOomKill("pt_main_thread").Means(Meaning::loader_worker));
+}
+
 TEST(EventMeaning, ServicesOfAHostAreNoRanks) {
   EXPECT_TRUE(ReadOomKill("mysqld").Means(Meaning::of_service));
   EXPECT_FALSE(ReadOomKill("python3").Means(Meaning::of_service));

@@ -290,7 +290,10 @@ class Importer {
       event.library = Library::server;
     for (const int32_t rank : record.ranks) event.ranks.push_back(Rank{rank});
     if (record.kind == TorchLogKind::watchdog_timeout && !record.object.empty()) event.ranks = bar_ranks_;
-    if (record.repeats > 1) event.text += " (" + std::to_string(record.repeats) + " times)";
+    // PyTorch prints one failed attempt twice, as an error of its socket and as an exception.
+    const bool twice = record.repeats == 2 &&
+                       (record.kind == TorchLogKind::store_unreachable || record.kind == TorchLogKind::connect_failed);
+    if (record.repeats > 1 && !twice) event.text += " (" + std::to_string(record.repeats) + " times)";
     SetRanks(record, event);
     return event;
   }
@@ -415,8 +418,21 @@ class Importer {
     if (known) std::erase_if(out_.events, cut);
   }
 
+  // Ranks that say that they finished, and errors behind it: whose they are nobody knows.
+  void DropRanksOfAnEarlyFinish() {
+    uint32_t trouble = 0;
+    for (const Event& event : out_.events)
+      if (event.kind == EventKind::exception || event.kind == EventKind::process_exited ||
+          event.kind == EventKind::process_killed || event.kind == EventKind::watchdog_timeout ||
+          event.kind == EventKind::connection_lost)
+        trouble = std::max(trouble, event.source.line);
+    for (Event& event : out_.events)
+      if (event.kind == EventKind::process_finished && event.source.line < trouble) event.ranks.clear();
+  }
+
   // "finished" before more steps, a traceback that the job survived, a barrier that was passed in the end.
   void DropSuperseded() {
+    DropRanksOfAnEarlyFinish();
     std::map<uint32_t, uint32_t> last_step, last_trouble;
     std::map<uint32_t, uint32_t>
         last_rise;  // the line before the last step: two steps behind an error show more than one
@@ -457,10 +473,14 @@ class Importer {
       const bool went_on = may && (itself || event.source.line < all_went_on || caught(event));
       if (went_on && (event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
                       event.kind == EventKind::disk_full || event.kind == EventKind::shared_memory_full))
-        out_.survived.push_back({event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived)});
+        out_.survived.push_back(
+            {event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived), event.source});
       if (went_on && event.kind == EventKind::exception) {
+        const auto& raised = event.As<Raised>();
         out_.Note(DiagnosticSeverity::note, "exception-survived",
-                  event.As<Raised>().type + " was printed, and the job continued", event.source);
+                  raised.in_thread ? "a thread ended with " + raised.type + ", and the process continued without it"
+                                   : raised.type + " was printed, and the job continued",
+                  event.source);
       }
       return went_on;
     });

@@ -227,6 +227,7 @@ class JobBuilder {
     MoveAll(fragment.training, incident_.training);
     MoveAll(fragment.outlines, incident_.outlines);
     MoveAll(fragment.earlier_runs, incident_.earlier_runs);
+    for (SurvivedError& one : fragment.survived) one.source.file = file;
     MoveAll(fragment.survived, incident_.survived);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);
@@ -275,7 +276,8 @@ class JobBuilder {
     size_t told = events.size(), left_out = 0;
     for (size_t i = 0; i < told; ++i) {
       const EventKind kind = events[i].kind;
-      if (kind != EventKind::process_exited && kind != EventKind::process_killed && kind != EventKind::oom_kill)
+      if (kind != EventKind::process_exited && kind != EventKind::process_killed && kind != EventKind::oom_kill &&
+          kind != EventKind::process_finished)
         continue;
       const std::vector<Rank> ranks = std::exchange(events[i].ranks, {});
       if (ranks.empty()) continue;

@@ -35,6 +35,10 @@ struct Folder {
   std::string_view slurm_job;  // whose output its one file is; empty: not told
   // Of output that is no rank's own: the steps that it tells, in how many lines.
   int64_t first_step = -1, last_step = -1, step_lines = 0;
+  std::set<std::string> versions, hosts;  // of NCCL, and of the processes that speak in its files
+  std::set<Rank> ranks;
+  int64_t world = -1;         // the largest that a file states
+  bool has_nccl_log = false;  // of a process that tells its id
 };
 
 // The number of the job whose output sbatch writes to slurm-4711.out, of an array to slurm-4711_3.out; else empty.
@@ -80,10 +84,42 @@ void Claim(const Fragment& fragment, Folder& folder) {
   const bool named = RankFromPath(fragment.path).has_value();
   for (const Speaker& speaker : fragment.speakers)
     if (speaker.rank.known()) folder.claims[{fragment.format, speaker.rank}] |= named;
+  for (const Speaker& speaker : fragment.speakers) {
+    if (!speaker.host.empty()) folder.hosts.insert(speaker.host);
+    folder.world = std::max(folder.world, speaker.world_size);
+    folder.has_nccl_log |= speaker.pid > 0 && fragment.format.starts_with("nccl_log");
+    if (speaker.rank.known()) folder.ranks.insert(speaker.rank);
+  }
+  for (const Event& event : fragment.events)
+    if (event.kind == EventKind::nccl_version) folder.versions.insert(event.As<Version>().number);
   if (!named) ClaimSteps(fragment, folder);
   if (const auto place = TorchrunPlaceOf(fragment.path)) folder.torchrun = place->run;
-  for (const Group& group : fragment.groups)
+  for (const Group& group : fragment.groups) {
     if (group.comm_id != 0) folder.comms.insert(group.comm_id);
+    folder.world =
+        std::max({folder.world, static_cast<int64_t>(group.size), static_cast<int64_t>(group.members.size())});
+  }
+}
+
+// A log of a process without a rank is of another job where all ranks of this one are here, and none of them runs the
+// NCCL that the log names, on a host that the log names. Nodes whose files say less may be nodes of one job.
+bool IsOfAnotherJob(const Folder& lone, const std::vector<Folder*>& job) {
+  if (!lone.has_nccl_log || lone.versions.empty()) return false;
+  std::set<Rank> ranks;
+  int64_t world = lone.world;
+  bool told = false;
+  for (const Folder* folder : job) {
+    if (IsInside(lone.name, folder->name) || IsInside(folder->name, lone.name)) return false;
+    ranks.insert(folder->ranks.begin(), folder->ranks.end());
+    world = std::max(world, folder->world);
+    told |= !folder->versions.empty();
+    const auto shares = [&](std::set<std::string> Folder::*names) {
+      return std::any_of((lone.*names).begin(), (lone.*names).end(),
+                         [&](const std::string& one) { return (folder->*names).contains(one); });
+    };
+    if (shares(&Folder::versions) || shares(&Folder::hosts)) return false;
+  }
+  return told && world > 1 && static_cast<int64_t>(ranks.size()) >= world;
 }
 
 std::string_view FolderAbove(std::string_view folder) {
@@ -287,9 +323,18 @@ std::vector<JobPart> SplitJobs(const std::vector<Fragment>& fragments) {
   std::unordered_map<std::string_view, size_t> job_of;
   for (size_t job = 0; job < jobs.size(); ++job)
     for (const Folder* folder : jobs[job]) job_of.emplace(folder->name, job);
-  for (const Folder* folder : homeless) {
-    // A fragment can be moved into one job only: that of the nearest folder above it, else the first.
+  for (Folder* folder : homeless) {
+    // A fragment can be moved into one job only: that of the nearest folder above it, else the first that it may be of.
     size_t home = 0;
+    while (home < jobs.size() && IsOfAnotherJob(*folder, jobs[home])) ++home;
+    if (home == jobs.size()) {
+      if (jobs.size() == 1 && parts[0].label.empty())
+        parts[0].label = jobs[0].front()->name.empty() ? "." : jobs[0].front()->name;
+      jobs.push_back({folder});
+      parts.push_back({folder->name, {}});
+      parts.back().members = folder->members;
+      continue;
+    }
     for (std::string_view name = folder->name; !name.empty(); name = FolderAbove(name)) {
       const auto above = job_of.find(name);
       if (above == job_of.end()) continue;

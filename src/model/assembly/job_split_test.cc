@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,6 +61,47 @@ TEST(JobSplit, TwoRunsInTwoFoldersAreTwoJobs) {
   EXPECT_EQ(parts[0].label, "monday");
   EXPECT_EQ(parts[1].label, "tuesday");
   ExpectEachFileOnce(parts, 8);
+}
+
+// NCCL's log of one process that tells no rank.
+Fragment LoneLog(std::string path, std::string host, std::string version) {
+  Fragment log = File(std::move(path), -1, "nccl_log");
+  log.speakers.push_back({.host = std::move(host), .pid = 4121});
+  Event& event = log.events.emplace_back();
+  event.kind = EventKind::nccl_version;
+  event.Make<Version>().number = std::move(version);
+  return log;
+}
+
+std::vector<Fragment> JobOfTwo(int ranks) {
+  std::vector<Fragment> files;
+  for (int r = 0; r < ranks; ++r) {
+    files.push_back(File("job/stdout_" + std::to_string(r), r, "torch_log"));
+    files.back().speakers.back().world_size = 2;
+    files.back().speakers.back().host = "gn00";
+  }
+  files.push_back(LoneLog("job/rank0.log", "gn00", "2.28.9"));
+  return files;
+}
+
+TEST(JobSplit, ALogOfAnotherHostAndReleaseBesideAWholeJobIsOfAnotherOne) {
+  std::vector<Fragment> files = JobOfTwo(2);
+  files.push_back(LoneLog("other/nccl.log", "gpu17", "2.20.5"));
+  const auto parts = SplitJobs(files);
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[0].label, "job");
+  EXPECT_EQ(parts[1].label, "other");
+  ExpectEachFileOnce(parts, 4);
+}
+
+TEST(JobSplit, ALogThatMayBeOfAMissingRankOrOfTheSameHostStays) {
+  for (const auto& [ranks, folder, host, version] :
+       {std::tuple(1, "other/", "gpu17", "2.20.5"), std::tuple(2, "other/", "gn00", "2.20.5"),
+        std::tuple(2, "other/", "gpu17", "2.28.9"), std::tuple(2, "job/node2/", "gpu17", "2.20.5")}) {
+    std::vector<Fragment> files = JobOfTwo(ranks);
+    files.push_back(LoneLog(std::string(folder) + "nccl.log", host, version));
+    EXPECT_EQ(SplitJobs(files).size(), 1u) << ranks << folder << host << version;
+  }
 }
 
 TEST(JobSplit, LooksAtOneRunAreOneJob) {

@@ -210,6 +210,7 @@ struct Raised {
 struct SurvivedError {
   Raised raised;      // empty where it is no exception
   std::string words;  // of the line
+  SourceRef source{};
 };
 
 struct CudaError {
@@ -521,6 +522,7 @@ enum class PendingWhy : uint8_t {
   no_match,      // nodes are excluded by a taint, a selector or a constraint
   nodes_down,    // the nodes it asks for are down or drained
   dependency,    // it waits for another job
+  never,         // ... which did not end as it should have: it will never start
   limit,         // a limit of the user, the account or the partition
   priority,      // others come first
   held,          // somebody holds it
@@ -536,6 +538,7 @@ struct Pending {
   int32_t seconds = -1;               // how long it has waited
   int32_t gpus_used = -1, gpus = -1;  // of the whole cluster
   int32_t gpus_wanted = -1;
+  int32_t gang_pending = -1, gang = -1;  // of the pods that start together: those that cannot be placed, and all
   PendingWhy why = PendingWhy::not_told;
 };
 

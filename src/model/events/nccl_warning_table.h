@@ -156,7 +156,7 @@ inline constexpr NcclWarning kNcclWarnings[] = {
      "hosts (ibstat, rdma link, perfquery)"},
     {"mpi-network-unused", kNotice, "Open MPI finds no network adapter that it can use, and takes another transport",
      "ibv_devinfo and ucx_info -d on that host; use --mca pml ucx, or --mca btl ^openib where there is no adapter"},
-    {"mpi-memory-limited", kNotice, "the InfiniBand driver can register only a part of the host's memory",
+    {"mpi-memory-limited", kNotice, "the InfiniBand driver can register only part of the host's memory",
      "raise log_num_mtt and log_mtts_per_seg of mlx4_core, and ulimit -l"},
     {"transfer-failed", kCause, "the transfer engine (Mooncake) gets no answer from its peer",
      "look at the peer's output first: a process that has ended gives the same error; then at the two adapters that "

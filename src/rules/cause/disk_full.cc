@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "rules/findings/space_use_finding.h"
 #include "rules/unexplained/told_finding.h"
+#include "rules/words/message_words.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -57,6 +59,25 @@ static std::vector<std::string> SpaceSteps(const std::string& path, SpaceLimit l
   return steps;
 }
 
+// The program says behind the error that it is done: what it could not write is missing, and nothing else.
+static const Event* DoneBehind(const Case& facts, const Event& error) {
+  const auto& events = facts.incident.events;
+  const auto done = std::find_if(events.begin(), events.end(), [&](const Event& event) {
+    return event.kind == EventKind::process_finished && event.As<ProcessFinish>().said &&
+           event.source.file == error.source.file && event.source.line > error.source.line;
+  });
+  return done == events.end() ? nullptr : &*done;
+}
+
+static void TellDone(const Event& done, Finding& finding) {
+  constexpr size_t kMostQuoted = 80;
+  finding.status = Status::undetermined;
+  finding.severity = Severity::warning;
+  finding.headline += ". After that the program says that it is done ('" + MessageWords(done.text, kMostQuoted) + "')";
+  finding.fix.insert(finding.fix.begin(),
+                     "Check what the program should have saved at its end: that file is missing or incomplete.");
+}
+
 static RuleAnswer JudgeDiskFull(const Case& facts) {
   RuleAnswer answer;
   const ToldEvents told = CollectTold(facts, [](const Event& e) { return e.kind == EventKind::disk_full; });
@@ -81,6 +102,7 @@ static RuleAnswer JudgeDiskFull(const Case& facts) {
         (quota ? "the disk quota is used up" : "the disk is full") + path + ": " + who + RankUnknownWords(told);
   }
   finding.fix = SpaceSteps(full, limit, told);
+  if (const Event* done = DoneBehind(facts, *lead)) TellDone(*done, finding);
   AskWhichRank(told, answer);
   if (full.empty())
     answer.open.push_back({"Which file system is full?", "df -h and df -i on that host, quota -s of the user"});

@@ -78,8 +78,14 @@ TEST(ResourcesPending, AQueueIsThereToWaitIn) {
   EXPECT_EQ(JudgedCase(WithEvent(EventKind::start_pending, pending)).Only("resources-pending").status,
             Status::undetermined);
   pending.reason = "DependencyNeverSatisfied";
+  pending.why = PendingWhy::never;
+  const Finding never = JudgedCase(WithEvent(EventKind::start_pending, pending)).Only("resources-pending");
+  EXPECT_EQ(never.status, Status::hang);
+  EXPECT_TRUE(Mentions(never.headline, "job 7011 will never start")) << never.headline;
+  pending.reason = "Dependency";
   pending.why = PendingWhy::dependency;
-  EXPECT_EQ(JudgedCase(WithEvent(EventKind::start_pending, pending)).Only("resources-pending").status, Status::hang);
+  const Finding waits = JudgedCase(WithEvent(EventKind::start_pending, pending)).Only("resources-pending");
+  EXPECT_FALSE(Mentions(waits.headline, "never")) << waits.headline;
 }
 
 TEST(PortNotActive, AnInfiniBandPortThatIsDownIsNamedWithItsHost) {

@@ -13,6 +13,16 @@
 namespace tacet {
 
 // Before the store is reached no worker has started, and NCCL has no part in it.
+// The one that all of them name; unknown where they do not.
+static Rank PeerOfAll(const std::vector<const Event*>& events) {
+  Rank peer;
+  for (const Event* event : events) {
+    if (!event->peer.known() || (peer.known() && peer != event->peer)) return Rank{};
+    peer = event->peer;
+  }
+  return peer;
+}
+
 static bool IsOfTheStore(const Event* event) {
   return IsStoreUnreachable(*event) && event->As<StoreUnreachable>().how == Unreachable::store;
 }
@@ -259,8 +269,12 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool of_store = std::all_of(events.begin(), events.end(), IsOfTheStore);
   int64_t limit_ms = -1;
   for (const Event* event : events) limit_ms = std::max(limit_ms, event->As<StoreUnreachable>().timeout_ms);
+  const Rank peer = PeerOfAll(events);  // MPI connects when the first message is sent
   finding.headline = who + " cannot connect to " + (agent ? "the rendezvous store at " : "") +
-                     (address.empty() ? "a peer" : address) + " during setup: " +
+                     (!address.empty() ? address
+                      : peer.known()   ? RankWords({peer})
+                                       : "a peer") +
+                     (peer.known() ? ": " : " during setup: ") +
                      (refused               ? "the connection is refused, so nothing listens there"
                       : IsLoopback(address) ? "nothing answers there"
                       : IsWildcard(address) ? "this is a wildcard, not the address of a host"
@@ -346,6 +360,9 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
         "Set GLOO_SOCKET_IFNAME to the interface that connects the hosts (NCCL_SOCKET_IFNAME is NCCL's own); check "
         "that /etc/hosts does not give the host's own name 127.0.0.1 or 127.0.1.1.",
         "Open the ports between the nodes (gloo uses ephemeral ports)."};
+  if (peer.known())
+    finding.fix.insert(finding.fix.begin(),
+                       "Look at " + RankWords({peer}) + " first: is it still running, and what did it write last?");
   answer.findings.push_back(std::move(finding));
   return answer;
 }

@@ -173,9 +173,12 @@ std::vector<std::string> KillAdvice(const Incident& incident, const Event& kill)
             "torchrun handles SIGHUP itself.",
             "Start again from the last checkpoint."};
       if (IsInterrupt(kill))
-        return {"Start the job again; what the ranks report after the signal is a consequence of it.",
-                "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "
-                "it."};
+        return {
+            "If someone pressed Ctrl-C because the job hung: let it hang again, and take a stack of each rank before "
+            "(py-spy dump --pid PID), or start it with tacet run, which does that.",
+            "Otherwise start the job again; what the ranks report after the signal is a consequence of it.",
+            "If no one pressed Ctrl-C: look at the scheduler's record of the job. Some send SIGINT before they end "
+            "it."};
       break;
     case SchedulerKill::preempted:
     case SchedulerKill::requeued:

@@ -150,7 +150,7 @@ const Rule kP2pBrokenRule = {
      "On that host: nvidia-smi topo -p2p r; p2pBandwidthLatencyTest; dmesg | grep -iE 'dmar|amd-vi|iommu|xid'.",
      "Bare metal: boot with iommu=pt, or turn ACS off on the PCIe switches (setpci ... ECAP_ACS+0x6.w=0000).",
      "Containers: one IPC namespace (--ipc=host), all GPUs visible, no MIG devices of different GPUs.",
-     "NVLink: nvidia-smi nvlink -s, Xid 74 in dmesg; drain the node."},
+     "NVLink: if nvidia-smi nvlink -s shows errors, or dmesg an Xid 74, drain the node."},
     {"Run a two-GPU all_reduce_perf on every new machine and image."},
     JudgeP2pBroken};
 

@@ -83,7 +83,7 @@ static RuleAnswer JudgePortInUse(const Case& facts) {
   finding.fix = {(rank0 ? "On the host that MASTER_ADDR names, find" : "On that host find") +
                      (" what holds it, and whose it is: ss -ltnp 'sport = :" + number +
                       "', ps -o user,lstart,args -p PID. If it is left over from an earlier run of yours, end it; if "
-                      "it belongs to another user or to a running job, leave it and choose another port.") +
+                      "it belongs to another user or to a running job, leave it.") +
                      (of_spawn ? " If the program itself listens there (a server, a dashboard), give that one another "
                                  "port."
                                : ""),

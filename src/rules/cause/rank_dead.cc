@@ -354,6 +354,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
                         (dumped ? (one ? " and it left no dump; " : " and they left no dump; ") : "; ") +
                         WaitWords(facts);
   }
+  TellFailedPeers(facts, WaitWords(facts), *finding);
   // Its own traceback tells what ended it, and that others were the reason.
   const bool raised = std::all_of(finding->ranks.begin(), finding->ranks.end(), [&](Rank rank) {
     const RankLife* life = facts.analyses.life.Of(rank);

@@ -87,15 +87,14 @@ static void TellKindOfMemory(bool gpu, Finding& finding, MemoryLimit limit = Mem
                      "Keep num_workers and prefetch_factor of data loaders small."};
   if (finding.fix.empty() && limit == MemoryLimit::host)
     finding.fix = {
-        "The whole host ran out of memory; no limit of a cgroup was hit. Look at what grew (data loader workers, "
-        "cached datasets, pinned buffers, checkpoint copies, other jobs on the host) and lower the use, or use a host "
-        "with more.",
+        "The whole host ran out of memory; no cgroup limit was hit. Look at what grew (data loader workers, "
+        "cached datasets, pinned buffers, checkpoint copies, other jobs on the host) and reduce it, or use a host "
+        "with more memory.",
         "Restart after the change; communication itself needs no fix."};
   if (finding.fix.empty())
     finding.fix = {
         "Look at what grew in host memory (data loader workers, cached datasets, pinned buffers, checkpoint copies); "
-        "raise the limit (--mem, memory.max) or lower the use.",
-        "In a container, the kernel log names the cgroup and its limit; the host itself may still have free memory.",
+        "use less memory, or raise the limit (--mem, memory.max).",
         "Restart after the change; communication itself needs no fix."};
 }
 
@@ -159,6 +158,15 @@ static bool JudgeOwnerlessKills(const Case& facts, RuleAnswer& answer) {
   return false;
 }
 
+// "process 4711 (python3) on gpu17"
+static std::string NamedSubjectWords(const Incident& incident, const Event& kill) {
+  std::string words = SubjectWords(SubjectOf(incident, kill));
+  const std::string& name = kill.As<OomKill>().process;
+  if (name.empty()) return words;
+  const size_t place = words.find(" on ");
+  return words.insert(place == std::string::npos ? words.size() : place, " (" + name + ")");
+}
+
 // No file of the job is here, only what the kernel says: the process it killed is the subject.
 static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
   for (const Event& event : facts.incident.events) {
@@ -170,14 +178,18 @@ static bool JudgeKernelAlone(const Case& facts, RuleAnswer& answer) {
     finding.status = Status::crash;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::possible;
-    finding.headline = "the kernel killed " + SubjectWords(SubjectOf(facts.incident, event)) +
-                       (kill.process.empty() ? "" : " (" + kill.process + ")") + " for lack of " +
+    const bool loader = event.Means(Meaning::loader_worker);
+    finding.headline = "the kernel killed " + NamedSubjectWords(facts.incident, event) + " for lack of " +
                        (kill.limit == MemoryLimit::cgroup ? "memory in its cgroup" : "host memory") +
-                       "; the log does not say whether it was a rank";
+                       (loader ? ": a worker of a PyTorch data loader, which is a child of a rank"
+                               : "; the log does not say whether it was a rank");
     finding.evidence.push_back(CiteEvent(event, "reported by the kernel"));
     TellKindOfMemory(false, finding, kill.limit);
-    answer.open.push_back(
-        {"Which rank was this process?", "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
+    if (loader)
+      answer.open.push_back({"Which rank did the worker belong to?", "the output of the job's ranks on that host"});
+    else
+      answer.open.push_back(
+          {"Which rank was this process?", "the pids of the ranks: NCCL logs (host:pid:tid) or the launcher's output"});
     answer.findings.push_back(std::move(finding));
     return true;
   }
@@ -359,7 +371,7 @@ const Rule kRankOutOfMemoryRule = {
     "other jobs. Without the kernel log it looks like any other dead process. GPU memory: an allocation that the "
     "program retries with success does not count.",
     {"Host memory: look at what grew (data loader workers, cached datasets, pinned buffers, checkpoint copies) and "
-     "raise the limit (--mem, memory.max) or lower the use. In a container, the kernel log names the cgroup and its "
+     "use less memory, or raise the limit (--mem, memory.max). In a container, the kernel log names the cgroup and its "
      "limit; the host itself may still have free memory.",
      "GPU memory: lower the batch size or the sequence length, or recompute activations (torch.utils.checkpoint). If "
      "only one rank runs out of memory, its pipeline stage or its batch is larger than those of the others.",

@@ -93,7 +93,7 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
     finding->fix[1] = kDataOfSeveralRanks;
     finding->fix[2] = kOfSeveralRanks;
   }
-  finding->fix.front() = where.empty() ? std::string(one ? "Check what it does" : "Check what they do") +
+  finding->fix.front() = where.empty() ? "Check what " + RankWords(finding->ranks) + (one ? " does" : " do") +
                                              ": py-spy dump --native --pid PID " +
                                              (one ? "on its host" : "on their hosts") + ", or gdb -p PID."
                                        : "Look at " + where + " on " + RankWords(finding->ranks) +

@@ -150,12 +150,12 @@ bool TellsMemoryLimit(const Event& event) {
 void JudgeMemoryLimit(const Case& facts, RuleAnswer& answer) {
   const ToldEvents told = CollectTold(facts, TellsMemoryLimit);
   if (!told) return;
-  Finding finding = ToldFinding(facts, "rdma-broken", told, "the driver's limit, according to Open MPI's note");
+  Finding finding = ToldFinding(facts, "rdma-broken", told, "the driver's limit, according to Open MPI's warning");
   finding.status = Status::degraded;
   finding.severity = Severity::warning;
   finding.confidence = Confidence::likely;
   const std::string& sizes = told.events.front()->As<Warning>().object;
-  finding.headline = "the InfiniBand driver can register only a part of the memory" +
+  finding.headline = "the InfiniBand driver can register only part of the memory" +
                      (told.hosts.empty() ? "" : " on " + ListWords({told.hosts.begin(), told.hosts.end()})) +
                      (sizes.empty() ? "" : " (" + sizes + ")") + ": jobs that need more can be slow, hang or crash";
   finding.fix = {

@@ -74,6 +74,9 @@ std::string PodWords(const std::vector<const Event*>& events, const Pending& lea
   if (lead.reason.empty())
     return who + (pods.size() > 1 ? " are" : " is") +
            " pending: Kubernetes has not started the job's processes there, and these lines do not say why";
+  if (lead.gang > 0 && lead.gang_pending > 0 && pods.size() < 2)
+    return std::to_string(lead.gang_pending) + " of the group's " + std::to_string(lead.gang) +
+           " pods cannot be scheduled: " + lead.reason;
   return who + " cannot be scheduled: " + lead.reason;
 }
 
@@ -96,6 +99,9 @@ std::string QueueWords(const std::vector<const Event*>& events, const Pending& l
       events.begin(), events.end(), [&](const Event* event) { return event->As<Pending>().by == lead.by; }));
   const std::string_view meaning = QueueMeaning(lead.why);
   const std::string who = lead.who.empty() ? "the job" : "job " + lead.who;
+  if (lead.why == PendingWhy::never)
+    return who + " will never start: the job that it depends on did not end as the dependency requires (" +
+           lead.reason + ")";
   return who + " has not started: Slurm gives the reason " + lead.reason +
          (meaning.empty() ? "" : " (" + std::string(meaning) + ")") +
          (jobs > 1 ? "; " + std::to_string(jobs - 1) + (jobs == 2 ? " more is" : " more are") + " pending in this list"
@@ -115,7 +121,7 @@ std::vector<std::string> RaySteps(const Pending& pending) {
         "that address on every node, not to a name.",
         "Check that every node was started with that address: ray start --node-ip-address."};
   return {
-      "Look at ray status: does every node of the job appear, with its GPUs, and what holds those in use?",
+      "ray status: are all nodes there with their GPUs, and what uses the GPUs that are not free?",
       "Release what an earlier run left over: ray list placement-groups, ray list actors; or restart the Ray cluster.",
       pending.who.empty()
           ? "Ask for no more GPUs than the cluster has (tensor and pipeline parallel size), or add nodes."
@@ -147,6 +153,10 @@ std::vector<std::string> PodSteps(const Pending& pending) {
           "is in another zone."};
     default: break;
   }
+  if (pending.gang > 0)
+    return {"Free the GPUs for all " + std::to_string(pending.gang) +
+                " pods at once: kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu' shows what is in use.",
+            "If the job can run with fewer pods: lower minAvailable of the group."};
   return {"Ask the scheduler why: kubectl describe pod " + pod + " (the events at its end)."};
 }
 
@@ -154,8 +164,11 @@ std::vector<std::string> QueueSteps(const Pending& pending) {
   const std::string job = pending.who.empty() ? "JOBID" : pending.who;
   switch (pending.why) {
     case PendingWhy::dependency:
-      return {"Look at the job it waits for: scontrol show job " + job +
-              " (Dependency=); one that failed never satisfies afterok: cancel this job, or submit it again."};
+    case PendingWhy::never:
+      return {"scontrol show job " + job +
+              " shows the dependency. If the job that it names failed, afterok can never "
+              "be satisfied: cancel job " +
+              job + " (scancel) and submit it again."};
     case PendingWhy::held:
       return {"Find out why it is held (scontrol show job " + job + "), then scontrol release " + job + "."};
     case PendingWhy::limit:

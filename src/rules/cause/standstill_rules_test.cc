@@ -75,8 +75,9 @@ TEST(RankStuckOnHost, AdviceNamesTheFrameOrTheProcessToLookAt) {
     process.host = "node-7", process.pid = 4711;
     if (!has_process) incident.process_of.erase(Rank{2});
     const std::string command = JudgedCase(std::move(incident)).Verdict().findings.front().fix.front();
-    EXPECT_EQ(command, has_process ? "Check what it does: py-spy dump --native --pid 4711 on node-7, or gdb -p 4711."
-                                   : "Check what it does: py-spy dump --native --pid PID on its host, or gdb -p PID.");
+    EXPECT_EQ(command, has_process
+                           ? "Check what rank 2 does: py-spy dump --native --pid 4711 on node-7, or gdb -p 4711."
+                           : "Check what rank 2 does: py-spy dump --native --pid PID on its host, or gdb -p PID.");
   }
 }
 
@@ -505,7 +506,7 @@ TEST(RankStuckOnHost, OfSeveralRanksEachOneIsShownAndSpokenOf) {
       << finding.headline;
   ASSERT_GE(finding.evidence.size(), 2u);
   EXPECT_EQ(finding.evidence[1].says, "rank 1 waits in this for rank 3");
-  EXPECT_EQ(finding.fix[0].find("Check what they do"), 0u) << finding.fix[0];
+  EXPECT_EQ(finding.fix[0].find("Check what ranks 2 and 3 do"), 0u) << finding.fix[0];
   ASSERT_FALSE(answer.open.empty());
   EXPECT_EQ(answer.open[0].question.find("What are ranks 2 and 3 doing on the host? They may"), 0u)
       << answer.open[0].question;

@@ -85,7 +85,8 @@ RuleAnswer JudgeStepsSlowDown(const Case& facts) {
         "registered again, a log file that is read in every step. py-spy dump --pid PID in a late step shows where the "
         "time goes.",
         "Plot the memory of the processes over time: memory that rises steadily is a leak.",
-        "Check whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others "
+        "Check whether it is one rank or all: traces of a few slow steps (tacet profile names the rank that makes the "
+        "others "
         "wait)."};
   answer.findings.push_back(std::move(finding));
   answer.open.push_back(
@@ -109,7 +110,8 @@ const Rule kStepsSlowDownRule = {
     "storage that no longer keeps up, a link that fell back to a lower speed.",
     "A slow step next to an evaluation, a checkpoint or a profiler does not count; the times before and after decide. "
     "Longer sequences or larger batches later in the run make steps longer too.",
-    {"Check whether it is one rank or all: traces of a few slow steps (tacet profile names who makes the others wait).",
+    {"Check whether it is one rank or all: traces of a few slow steps (tacet profile names the rank that makes the "
+     "others wait).",
      "Plot the memory of the processes over time: memory that rises steadily is a leak.",
      "Look at clocks, temperature and throttling (nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE), at the storage and "
      "at jobs that started at that time."},

@@ -309,8 +309,7 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     finding = MpiFallbackFinding(choice.mpi);
     if (IsNoteOfNoAdapter(facts, choice.mpi)) finding.severity = Severity::note;
   } else if (choice.socket) {
-    // Nothing faster exists here: worth knowing, no fault. Beside a hang or a crash it is no help, and where a setting
-    // forbade to look for faster devices, nothing is known of them.
+    // Nothing faster exists here: no fault. Beside a hang or a crash, or a setting that forbade to look, it is no help.
     const JobEnding end = facts.analyses.end.kind;
     const std::vector<const Event*> splitters = HostSplitters(facts.incident);
     if ((!choice.no_library || !splitters.empty()) &&
@@ -333,10 +332,12 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     const bool here = SeesOneHost(facts.incident);
     finding.headline = choice.no_library ? "NCCL uses TCP sockets because libibverbs is not installed: InfiniBand and "
                                            "RoCE devices were not looked for"
-                                         : "NCCL uses TCP sockets; no faster network device was found on " +
-                                               (choice.socket.hosts.size() == 1 ? *choice.socket.hosts.begin()
-                                                : here                          ? "this host"
-                                                                                : "these hosts");
+                       : one_host ? "all ranks are on one host, so no network is needed between them (NCCL found "
+                                    "only TCP sockets)"
+                                  : "NCCL uses TCP sockets; no faster network device was found on " +
+                                        (choice.socket.hosts.size() == 1 ? *choice.socket.hosts.begin()
+                                         : here                          ? "this host"
+                                                                         : "these hosts");
     finding.evidence.push_back(CiteEvent(*choice.socket.events.front(), "the network NCCL chose"));
     finding.fix = {"If the hosts have Ethernet alone, nothing is wrong; `ethtool INTERFACE` shows its speed."};
     if (choice.no_library) {
@@ -348,7 +349,6 @@ static RuleAnswer JudgeFallback(const Case& facts) {
     }
     if (choice.none)
       finding.evidence.push_back(CiteEvent(*choice.none.events.front(), "there is no InfiniBand device"));
-    // Gradients of a training over TCP take most of a step: worth a look at what the hosts have.
     if (!one_host && !choice.no_library && !facts.incident.training.empty())
       answer.open.push_back(
           {std::string(here ? "Does this host have" : "Do these hosts have") +

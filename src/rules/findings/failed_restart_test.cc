@@ -88,6 +88,28 @@ TEST(EndedThread, AJobThatThenHangsHangsBecauseOfIt) {
   EXPECT_EQ(judge(true, false).status, Status::crash);
 }
 
+TEST(EndedThread, OneThatEndedBeforeAHangIsTold) {
+  const auto judge = [](bool in_thread, bool hangs) {
+    JobSketch job(4, {});
+    job.GiveOutputs();
+    job.Wait(600 * kSecondNs);
+    if (hangs)
+      for (const int32_t r : {0, 1, 3}) job.TimeOut(r, 12);
+    Incident incident = job.Finish();
+    SurvivedError& error = incident.survived.emplace_back();
+    error.raised.type = "KeyError";
+    error.raised.place = {"produce", "train.py", 958};
+    error.raised.in_thread = in_thread;
+    error.words = "in thread Thread-1 (produce) 'text'";
+    return JudgedCase(std::move(incident)).Verdict();
+  };
+  const Diagnosis told = judge(true, true);
+  EXPECT_NE(told.headline.find("KeyError ended a thread in produce (train.py:958): 'text'"), std::string::npos)
+      << told.headline;
+  EXPECT_EQ(judge(false, true).headline.find("KeyError ended"), std::string::npos) << "the process caught it";
+  EXPECT_EQ(judge(true, false).headline.find("KeyError ended"), std::string::npos) << "nothing hangs";
+}
+
 TEST(EndAdvice, EachSignalHasItsOwnMeaningAndWordOfTheKernel) {
   const auto advice = [](int64_t code, const char* name) {
     JobSketch job(4, {});

@@ -37,13 +37,16 @@ void TellCollectives(const std::vector<PartedWait>& waits, Finding& finding) {
     finding.affected_ranks = waits[0].ranks;
     finding.headline = RankWords(waits[1].ranks) + " waited in " + WaitWords(waits[1]) + ", while " +
                        RankWords(waits[0].ranks) + " waited in " + WaitWords(waits[0]) +
-                       ": they issue different operations, so none of them could finish";
+                       ": they issued different operations, so none of them could finish";
   } else {
     finding.headline = "ranks waited in different operations, so none of them could finish: " + ListOf(waits);
   }
   finding.fix = {
-      "Find out why " + (alone ? RankWords(waits[1].ranks) + " comes" : std::string("ranks come")) +
-          " to another operation: fewer batches on one rank, a branch on a local value, a call under 'if rank == 0'.",
+      "Find out why " +
+          (alone ? RankWords(waits[1].ranks) + " reaches " + WaitWords(waits[1]) + " while the others are in " +
+                       WaitWords(waits[0])
+                 : std::string("ranks issue different operations")) +
+          ": fewer batches on one rank, a branch on a local value, a call under 'if rank == 0'.",
       "Decide such branches on values that are equal on all ranks (broadcast the condition first), and give all ranks "
       "the same number of steps.",
       "TORCH_DISTRIBUTED_DEBUG=DETAIL in a short run names the first call that differs."};

@@ -40,7 +40,7 @@ std::string OfSteps(const PrintedLaggard& odd) {
   return IsAllOfStep(odd.own, odd.whole) ? " per step" : " of each " + Seconds(odd.whole) + " step";
 }
 
-// "the other rank spends 20 ms", "the other 2 stages compute for 20 ms or less"
+// "the other rank typically spends 20 ms", "the other 2 stages typically compute for 20 ms or less"
 std::string OthersWords(const PrintedLaggard& odd) {
   const bool data = odd.part == PrintedLaggard::Part::data, one = odd.compared == 2;
   const std::string kind = odd.stage < 0 ? "rank" : "stage";
@@ -48,7 +48,8 @@ std::string OthersWords(const PrintedLaggard& odd) {
   constexpr double kNothing = 5e-7;
   if (odd.others < kNothing)
     return words + (one ? " does" : " do") + (data ? " not wait for data;" : " not;") + (one ? " it" : " they");
-  words += data ? (one ? " spends " : " spend ") : (one ? " computes for " : " compute for ");
+  words += data ? (one ? " typically spends " : " typically spend ")
+                : (one ? " typically computes for " : " typically compute for ");
   return words + Seconds(odd.others) + (one ? "" : " or less") + (odd.persistent() ? "" : " on average") + " and";
 }
 

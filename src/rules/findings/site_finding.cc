@@ -86,7 +86,7 @@ Status StatusOf(SiteRole role) {
 }
 
 std::string ProofOf(const SiteReport& report) {
-  return report.lines.front()->As<SiteNote>().by_kernel ? "the kernel's report" : "the line that says so";
+  return report.lines.front()->As<SiteNote>().by_kernel ? "the kernel's report" : "the line that reports it";
 }
 
 Finding FindingOf(const Case& facts, const SiteReport& report) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "analysis/network/shared_gpu.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -68,7 +69,7 @@ std::string LateWords(const Straggler& straggler) {
                              : " in each step";
   if (straggler.stage >= 0)
     return " costs " + DurationWords(straggler.late_ns) + often +
-           ", according to a replay of the timeline with typical times there";
+           ", according to a replay of the timeline with typical times at this place";
   if (straggler.among_stages)
     return " spends " + DurationWords(straggler.late_ns) + " longer" + often +
            " outside sends, receives and collectives than any other stage";
@@ -86,7 +87,7 @@ std::string_view OfWhat(const Straggler& straggler) {
 // Of a few stalls the interval is as wide as it can be, and says nothing.
 bool IsOpen(const Straggler& straggler) { return straggler.low <= 0 && straggler.high >= 1; }
 
-// ", which costs 27 % of the step (95 % interval: 24 to 30 %), z = 31; without it throughput would be 37 % higher".
+// ", which costs 27 % of the step (95 % interval: 24 to 30 %); without this delay, throughput would be 37 % higher".
 std::string CostWords(const Straggler& straggler) {
   if (straggler.cost >= 1) return "";
   const bool hidden = IsHidden(straggler);
@@ -101,18 +102,13 @@ std::string CostWords(const Straggler& straggler) {
                   straggler.high * 100);
     out += interval;
   }
-  if (straggler.z > 0) {
-    char z[32];
-    std::snprintf(z, sizeof z, ", z = %.0f", straggler.z);
-    out += z;
-  }
   if (hidden) return out + ": without it the others would wait for something else";
   if (IsOpen(straggler)) return out + "; there are too few such stalls here to say what they cost in the long run";
   const double gain = straggler.cost / (1 - straggler.cost);
-  if (gain < 1) return out + "; without it throughput would be " + Percent(gain) + " higher";
+  if (gain < 1) return out + "; without this delay, throughput would be " + Percent(gain) + " higher";
   char times[32];
   std::snprintf(times, sizeof times, "%.1f times as high", 1 + gain);
-  return out + "; without it throughput would be " + times;
+  return out + "; without this delay, throughput would be " + times;
 }
 
 // "14 % of the step"; "about 27 % of the step" where the interval, which the evidence states, is wider than the figure.
@@ -139,6 +135,30 @@ double CostOf(const StragglerReport& report, bool (*belongs)(const Straggler&)) 
     cost = one.pattern == StragglerPattern::intermittent ? std::min(1.0, cost + one.cost) : std::max(cost, one.cost);
   }
   return cost;
+}
+
+// Where all ranks use one GPU, it is not the GPU that is slow on one of them.
+bool IsOnSharedGpu(const Incident& incident, const std::vector<Rank>& ranks) {
+  const auto sets = FindSharedGpus(incident);
+  return sets.size() == 1 && sets.front().size() == incident.RanksSeen().size() &&
+         std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+           return std::find(sets.front().begin(), sets.front().end(), rank) != sets.front().end();
+         });
+}
+
+// The steps of the rule begin with the whole step; where the place is known, it comes first.
+void TellFirstStep(const Incident& incident, const Straggler& worst, Finding& finding) {
+  const std::string who = RankWords(finding.ranks);
+  const bool place = worst.place.HoldsMostOf(static_cast<double>(worst.late_ns));
+  if (finding.cause == "straggler-host" && finding.ranks.size() == 1 && place)
+    finding.fix = {"Look at what the host of " + who + " does in that place (" + worst.place.Words() +
+                       "): loading data, logging, a lock. py-spy record and the trace's CPU rows show it.",
+                   "Check CPU affinity and load of its host: one core for all ranks, another job, frequency scaling.",
+                   "Move per-step work that only this rank does (logging, metrics, sleep, .item()) out of the step."};
+  if (finding.cause == "straggler-compute" && IsOnSharedGpu(incident, finding.ranks))
+    finding.fix = {"Compare the kernels of " + who +
+                   " with another rank's. All ranks share one GPU, so clocks are not the reason: look for more or "
+                   "larger kernels (a larger batch, extra work in the code)."};
 }
 
 }  // namespace
@@ -184,9 +204,10 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
                                               : why_many) +
                      " (" + DurationWords(worst->late_ns) +
                      (worst->pattern == StragglerPattern::intermittent ? " in a late step" : " per step") +
-                     (cost > 0 && !IsHidden(*worst) ? ", which costs every rank " + ShareWords(*worst, cost) : "") +
+                     (cost > 0 && !IsHidden(*worst) ? "; this costs all ranks " + ShareWords(*worst, cost) : "") +
                      "), according to " + report.source;
   if (IsHidden(*worst)) finding.headline += "; the step is hardly longer for it";
+  TellFirstStep(facts.incident, *worst, finding);
   if (unknown) {
     // Where most are late, there is nobody left to be late against: too few ranks are on record.
     if (finding.ranks.size() * 2 > report.ranks.size()) return answer;
@@ -194,7 +215,7 @@ RuleAnswer JudgeStragglers(const Case& facts, bool (*belongs)(const Straggler&),
     finding.cause.clear();
     if (worst->among_stages)
       finding.fix = {
-          "Compare the layers of the named stage with those of the others; count embedding, loss and data loading as "
+          "Compare the layers of this stage with those of the others; count embedding, loss and data loading as "
           "work too. If it has more, move layers.",
           "If it has no more work, look at its host and its GPU: nvidia-smi -q -d PERFORMANCE,CLOCK,ECC, other "
           "processes, CPU contention."};

@@ -100,6 +100,8 @@ std::string BenchmarkWords(const BenchmarkRun& run) {
   return ranks.empty() ? run.operation : run.operation + " of " + ranks;
 }
 
+bool MeasuresNetwork(const BenchmarkRun& run) { return run.tool == "iperf3"; }
+
 // Rows are not shown, and the summary counts no wrong value.
 static bool IsCountedInSummary(const BenchmarkRun& run) {
   return run.lines.empty() && run.concluded && run.failed_checks == 0;
@@ -359,6 +361,13 @@ bool SettleBenchmarks(const Incident& incident, Diagnosis& diagnosis) {
                       : best > 0       ? "; best bus bandwidth " + Figure(best) + " GB/s"
                                        : "";
   if (blind > 0 && level.size() > 2) level = ". " + std::string(1, level[2] == 'b' ? 'B' : 'W') + level.substr(3);
+  if (runs.size() == 1 && MeasuresNetwork(runs[0]) && best > 0) {
+    diagnosis.headline = "The network test (iperf3, " + runs[0].link + ") measured " + Figure(best * 8) + " Gbit/s" +
+                         (runs[0].from.empty() || runs[0].from != runs[0].to ? " between two hosts" : " on one host");
+    diagnosis.open.push_back(
+        {"Is it as fast as it was before?", "the output of an earlier run: `tacet compare BEFORE AFTER`"});
+    return true;
+  }
   diagnosis.headline =
       (runs.size() == 1 ? "The benchmark (" + BenchmarkWords(runs[0]) + ") completed"
                         : std::to_string(runs.size()) + " benchmark runs completed") +

@@ -12,6 +12,8 @@ namespace tacet {
 
 // "16 MiB", "1000 B": sizes as benchmarks sweep them.
 std::string SizeWords(int64_t bytes);
+// A tool for the network alone, without NCCL or MPI.
+bool MeasuresNetwork(const BenchmarkRun& run);
 // "all_reduce of 8 ranks".
 std::string BenchmarkWords(const BenchmarkRun& run);
 // Somebody looked at the values of all lines.

@@ -45,7 +45,8 @@ std::string WordsOfJob(const Case& facts, const SaidEnd& said) {
 std::string WordsOfOutput(const Case& facts, const SaidEnd& said) {
   std::string words = TrainingWords(facts);
   if (!words.empty()) return words;  // they quote the last line
-  words = "the output ends with '" + said.last->text.substr(0, kMostOfFinish) + "'";
+  words = said.last->rank.known() ? FinishedRanksWords(facts) : "";
+  if (words.empty()) words = "the output ends with '" + said.last->text.substr(0, kMostOfFinish) + "'";
   const std::string restarts = RestartWords(facts.incident);
   words += restarts.empty() ? ErrorsBefore(facts.incident, said) : ", after " + restarts;
   if (const std::string figures = TrainingFigures(facts.incident); !figures.empty()) words.append(". ").append(figures);

@@ -162,7 +162,10 @@ const Event* SettleCrash(const Case& facts, const Event* told, Diagnosis& diagno
   if (told && told->kind == EventKind::store_wait_timeout &&
       (NamedFirst(facts, *told) || EndedFromOutsideAfter(facts.incident, *told))) {
     diagnosis.open.push_back(
-        {"What did " + (told->peer.known() ? RankWords({told->peer}) : std::string("the rank that is waited for")) +
+        {"What did " +
+             (told->peer.known()              ? RankWords({told->peer})
+              : told->peer_group_rank.known() ? "rank " + std::to_string(told->peer_group_rank.value) + " of the group"
+                                              : std::string("the awaited rank")) +
              " do?",
          "its stack at that time (py-spy dump --pid PID), or the output of every rank in a file of "
          "its own (torchrun --redirects 3 --log-dir DIR)"});

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/events/event_witness.h"
+#include "rules/unexplained/benchmark_verdict.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -47,7 +48,15 @@ std::vector<std::string> StepsOfDifference(const std::string& differs) {
 }
 
 std::vector<std::string> StepsOfSlowness(const Incident& incident) {
-  if (!incident.benchmark_runs.empty())
+  const auto& runs = incident.benchmark_runs;
+  if (!runs.empty() && std::all_of(runs.begin(), runs.end(), MeasuresNetwork))
+    return {
+        "Try several streams (iperf3 -P 8), and watch the cores meanwhile (top, then 1): one stream is limited by one "
+        "core.",
+        "Check the MTU on both hosts (ip link), the adapters' speed (ethtool INTERFACE) and their PCIe link (lspci "
+        "-vv, LnkSta).",
+        "If the adapters can do RDMA, measure it as well: ib_write_bw --report_gbits; NCCL uses it instead of TCP."};
+  if (!runs.empty())
     return {
         "Compare with what the hardware allows, and with an earlier run: tacet bandwidth, tacet compare BEFORE AFTER.",
         "Run it with NCCL_DEBUG=INFO: the log shows which adapters and how many channels NCCL uses."};

@@ -69,6 +69,13 @@ static std::string PlaceOfAwaited(const Incident& incident, const Event& told) {
   return "";
 }
 
+// "rank 0 of the group", "rank 3"; "the awaited rank" where the line tells no number.
+static std::string NameOfAwaited(const Event& told) {
+  if (told.peer.known()) return RankWords({told.peer});
+  return told.peer_group_rank.known() ? "rank " + std::to_string(told.peer_group_rank.value) + " of the group"
+                                      : "the awaited rank";
+}
+
 static std::vector<std::string> StepsOfAStoreWait(const Incident& incident, const Event& told,
                                                   const std::string& elsewhere) {
   const std::string place = PlaceOfAwaited(incident, told);
@@ -152,14 +159,14 @@ std::vector<std::string> StepsOfACrash(const Case& facts, const Event& told) {
           elsewhere};
     case EventKind::store_wait_timeout:
       if (NamedFirst(facts, told))
-        return {
-            "Find out what the rank that is waited for did in that time (its output, and a stack: py-spy dump --pid "
-            "PID): it does not take part in the same collective, or in the same group.",
-            "Compare how the ranks build their groups (new_group, init_device_mesh): all ranks must make the same "
-            "calls "
-            "in the same order, also for groups that they are not in.",
-            "If it downloads, preprocesses or compiles: do that before the job starts, or raise the limit "
-            "(init_process_group(timeout=...))."};
+        return {"Find out what " + NameOfAwaited(told) +
+                    " did in that time (its output, and a stack: py-spy dump --pid PID): it does not take part in the "
+                    "same collective, or in the same group.",
+                "Compare how the ranks build their groups (new_group, init_device_mesh): all ranks must make the same "
+                "calls "
+                "in the same order, also for groups that they are not in.",
+                "If it downloads, preprocesses or compiles: do that before the job starts, or raise the limit "
+                "(init_process_group(timeout=...))."};
       return StepsOfAStoreWait(incident, told, elsewhere);
     case EventKind::connection_lost:
     case EventKind::monitored_barrier_failed: return {elsewhere};

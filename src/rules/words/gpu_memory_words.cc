@@ -178,7 +178,8 @@ std::vector<std::string> GpuMemorySteps(const GpuMemoryCase& facts) {
   }
   if (auto own = StepsOfLibrary(facts.library); !own.empty()) return own;
   if (use.IsFarBeyondTheGpu())
-    return {"This one tensor (" + Gib(use.tried) + " GiB) is far larger than any GPU: its size is probably a " +
+    return {"This one tensor (" + Gib(use.tried) +
+            " GiB) is far larger than the memory of any GPU: its size is probably a " +
             "bug. Check the shape that is computed where the error is raised (an index or a product in place "
             "of a length, a value that was not initialized)."};
   if (AreContexts(use))

@@ -44,10 +44,10 @@ void CiteWay(const OwnWay& way, const std::string& who, Finding& finding) {
                           " took and the others did not (a condition on the rank, on its data, on a file or on a "
                           "signal): every collective in it, and every one that it skips, must be issued by all ranks.";
   } else {
-    finding.fix.front() = "Look at what " + who + " does " +
-                          (way.next ? std::string("between these two lines") : "at its last lines") +
-                          ": what does it wait for (a server, a file, another process), or is it work that takes "
-                          "longer than the others' time limit?";
+    finding.fix.front() =
+        (way.next ? "Look at what " + who + " does between these two lines" : "Look at the last lines of " + who) +
+        ": what does it wait for (a server, a file, another process), or is it work that takes "
+        "longer than the others' time limit?";
   }
 }
 

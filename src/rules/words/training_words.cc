@@ -102,16 +102,22 @@ std::string PaceRange(const TrainingRecord& record) {
 }
 
 // A few lines show no trend, unless the value moves a lot.
-std::string LossWords(double first, double last, int64_t lines) {
+std::string LossWords(const TrainingValue& loss, int64_t lines) {
   constexpr int64_t kFewLines = 5;
-  constexpr double kClearMove = 0.05;
+  constexpr double kClearMove = 0.05, kPeak = 5;
+  const double first = loss.first, last = loss.last;
   char text[160];
   if (lines < kFewLines && std::fabs(last - first) < kClearMove * std::fabs(first)) {
     std::snprintf(text, sizeof text, "The last loss is %.4g.", last);
     return text;
   }
   const auto [from, to] = EvenDigits(first, last);
-  return "The loss went from " + from + " to " + to + ".";
+  std::string peak;
+  if (first > 0 && last > 0 && loss.most > kPeak * std::max(first, last)) {
+    std::snprintf(text, sizeof text, ", with a peak of %.4g in between", loss.most);
+    peak = text;
+  }
+  return "The loss went from " + from + " to " + to + peak + ".";
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ std::string TrainingFigures(const Incident& incident) {
   const bool all_zero = record.loss.first == 0 && record.loss.last == 0 && record.zero_loss.lines == 0;
   if (const int64_t lines = record.loss.lines - record.loss.run; lines > 1 && !all_zero)
     // Steps that end below where they begin are of two runs: their losses show no trend.
-    if (record.last_step >= record.first_step) say(LossWords(record.loss.first, record.loss.last, lines));
+    if (record.last_step >= record.first_step) say(LossWords(record.loss, lines));
   if (record.times.size() > 1) say(PaceRange(record));
   if (const std::string reward = RewardWords(incident); !reward.empty()) say(reward);
   if (record.scale.drops > 0) say(ScaleFellWords(record.scale));

@@ -52,8 +52,9 @@ std::string OperationWords(const Incident& incident, const Call& call) {
   const bool batch = call.kind == OpKind::coalesced && call.has(kPointToPoint);
   std::string text(batch ? "batch_isend_irecv" : Name(call.kind));
   text += " #" + std::to_string(call.seq);
-  if (call.group != GroupIndex::none) text += " on " + incident.groups[static_cast<uint32_t>(call.group)].Label();
-  return text;
+  if (call.group == GroupIndex::none) return text;
+  const std::string group = incident.groups[static_cast<uint32_t>(call.group)].Label();
+  return text + (group.starts_with("communicator of ") ? " on the " : " on ") + group;
 }
 
 std::string ShapeWords(const Call& call) {

@@ -106,6 +106,8 @@ Pending PendingOf(const TorchLogRecord& record) {
   pending.gpus_used = static_cast<int32_t>(record.count);
   pending.gpus = static_cast<int32_t>(record.count_out);
   pending.gpus_wanted = static_cast<int32_t>(record.seq);
+  pending.gang_pending = record.group_rank;
+  pending.gang = record.peer_group_rank;
   return pending;
 }
 

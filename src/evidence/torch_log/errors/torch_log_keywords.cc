@@ -513,7 +513,7 @@ constexpr Phrase kPhrases[] = {
     {Keyword::python_warning, "Warning: "},
     {Keyword::no_space, "No space left on device"},
     {Keyword::no_space, "no space left on device"},
-    {Keyword::no_space, "Disk quota exceeded"},
+    {Keyword::no_space, "uota exceeded"},
     {Keyword::no_space, "PytorchStreamWriter failed writing"},
     {Keyword::no_space, "inline_container.cc"},
     {Keyword::shared_memory, "shared memory"},

@@ -76,22 +76,38 @@ bool GuessesSharedMemory(std::string_view text) {
   return ContainsAny(text, {"killed by signal: Bus error", "It is possible that", "might be caused by"});
 }
 
+// "could not write /ckpt/final.pt: quota exceeded": a path without quotes.
+std::string_view WrittenPath(std::string_view text) {
+  for (const std::string_view verb : {"write ", "writing ", "write to ", "writing to ", "save ", "saving ", "save to "})
+    if (const auto rest = After(text, verb); rest && rest->starts_with('/'))
+      return rest->substr(0, rest->find_first_of(" :,;)"));
+  return {};
+}
+
+// A program's own words for a quota that is used up; that of a service is one of requests.
+bool IsQuotaOfFiles(std::string_view text) {
+  if (Contains(text, "Disk quota exceeded")) return true;
+  return ContainsAny(text, {"quota exceeded", "Quota exceeded"}) && !WrittenPath(text).empty();
+}
+
 // OSError: [Errno 28] No space left on device: '/scratch/ckpt/step_400.pt'
 // OSError: [Errno 122] Disk quota exceeded
+// 2026-02-11 09:14:55,040 loop ERROR: could not write /ckpt/final.pt: quota exceeded
 // RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 640 vs 534
 // RuntimeError: PytorchStreamWriter failed writing file data/17: file write failed
 // safetensors_rust.SafetensorError: ... IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })
 LineUse ReadFullDisk(const LogLine& line, RecordList& out) {
   const std::string_view text = line.text;
   const bool space = ContainsAny(text, {"No space left on device", "no space left on device"});
-  const bool quota = Contains(text, "Disk quota exceeded");
+  const bool quota = IsQuotaOfFiles(text);
   const bool writer = Contains(text, "PytorchStreamWriter failed writing") ||
                       (Contains(text, "inline_container.cc") && Contains(text, "unexpected pos"));
   if (!space && !quota && !writer) return LineUse::not_understood;
   // libfabric:9001:1719999300::cxi:core:...: cxil_alloc_evtq failed: -28:No space left on device
   // ibv_create_cq() failed: No space left on device: of an adapter's resources, not of a disk.
   if (space && (ContainsAny(text, {"libfabric:", "cxil_", "ibv_", "devx_obj_create"}))) return LineUse::not_understood;
-  const std::string_view path = QuotedPath(text);
+  std::string_view path = QuotedPath(text);
+  if (path.empty()) path = WrittenPath(text);
   // A writer that only notices a file of the wrong length, and then the error of the file system itself.
   TorchLogRecord* told = writer ? nullptr : out.Said(TorchLogKind::disk_full, line, "");
   if (told && told->value < 0) {

@@ -63,6 +63,18 @@ TEST(TorchLogToldCauses, ReadsAFullDiskAndItsPath) {
             0u);
 }
 
+TEST(TorchLogToldCauses, AQuotaOfFilesAndNotOneOfRequests) {
+  const Event full = OneEvent(
+      ReadText("2026-02-11 09:14:55,040 loop ERROR: could not write /ckpt/final.pt: quota exceeded\n", "job.out"),
+      EventKind::disk_full);
+  EXPECT_EQ(full.As<NoSpace>().path, "/ckpt/final.pt");
+  EXPECT_EQ(full.As<NoSpace>().limit, SpaceLimit::quota);
+  for (const std::string_view line :
+       {"ERROR: 429 Too Many Requests: quota exceeded, retry in 20 s",
+        "google.api_core.exceptions.ResourceExhausted: 429 Quota exceeded for quota metric 'Read requests'"})
+    EXPECT_EQ(Count(line, EventKind::disk_full), 0u) << line;
+}
+
 TEST(TorchLogToldCauses, AnErrorThatTheJobSurvivedIsDropped) {
   const Fragment fragment = ReadText(
       "step 10 loss 2.5\nOSError: [Errno 28] No space left on device: '/ckpt/a.pt'\nstep 11 loss 2.4\nstep 12 loss "

@@ -125,6 +125,13 @@ RankMark FindRankMark(std::string_view line) {
   return {rank, Trim(rest)};
 }
 
+int32_t FindRankAtFront(std::string_view line) {
+  if (const RankMark mark = FindRankMark(line); mark.rank >= 0) return mark.rank;
+  std::string_view rest = Trim(line);
+  int32_t rank = -1;
+  return TakeRankWord(rest, &rank) && rest.starts_with(' ') ? rank : -1;
+}
+
 void MilestoneReader::Read(std::string_view text, int32_t rank, const SourceRef& source, LogOutline& out) {
   // A bar that is drawn anew: the last state of it counts.
   if (const size_t drawn = text.rfind('\r'); drawn != std::string_view::npos && drawn + 1 < text.size())

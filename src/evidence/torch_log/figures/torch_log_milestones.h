@@ -18,6 +18,9 @@ struct RankMark {
 };
 RankMark FindRankMark(std::string_view line);
 
+// Also of "rank=0 finished all 40 steps", where no mark stands behind the number; -1 where the line begins otherwise.
+int32_t FindRankAtFront(std::string_view line);
+
 // What lines tell of how far the job came. Read takes them one by one, in their order.
 class MilestoneReader {
  public:

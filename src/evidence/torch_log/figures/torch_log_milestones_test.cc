@@ -28,6 +28,13 @@ TEST(RankMark, OthersAreNotTheOneThatPrints) {
     EXPECT_EQ(FindRankMark(line).rank, -1) << line;
 }
 
+TEST(RankMark, ASentenceMayBeginWithTheRank) {
+  EXPECT_EQ(FindRankAtFront("rank=1 finished all 40 steps"), 1);
+  EXPECT_EQ(FindRankAtFront("[rank2] finished"), 2);
+  EXPECT_EQ(FindRankAtFront("ranks 0 and 1 finished"), -1);
+  EXPECT_EQ(FindRankAtFront("finished on rank 1"), -1);
+}
+
 TEST(Milestones, ARankIsAtWorkOnceItIsFurtherThanBefore) {
   const std::string one = "[rank0] Scoring:  4%|#  | 210/5000 [05:40<2:10:00,  1.61s/it]\n";
   EXPECT_TRUE(FindOutline(one + one).at_work.empty());

@@ -2,6 +2,7 @@
 #include "evidence/torch_log/figures/torch_log_own_lines.h"
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/figures/torch_log_milestones.h"
 #include "evidence/torch_log/figures/torch_log_progress.h"
 
 namespace tacet {
@@ -147,6 +148,10 @@ LineUse OwnLineReader::Read(const LogLine& line, TorchLogVoice& voice, RecordLis
 }
 
 void OwnLineReader::NoteFinish(const LogLine& line, bool for_sure) {
+  constexpr size_t kMostRanks = 4096;
+  if (!finished_) finish_ranks_.clear();
+  if (const int32_t rank = FindRankAtFront(line.text); rank >= 0 && finish_ranks_.size() < kMostRanks)
+    finish_ranks_.insert(rank);
   finished_ = true;
   finished_for_sure_ = for_sure;
   begins_more_ = false;
@@ -160,6 +165,8 @@ void OwnLineReader::Finish(RecordList& out) {
   record.text = finish_text_;
   record.value = begins_more_ ? 0 : 1;
   record.value2 = finished_for_sure_ ? 1 : 0;
+  // One rank alone that says so does not speak for others in the same output.
+  if (finish_ranks_.size() > 1) record.ranks.assign(finish_ranks_.begin(), finish_ranks_.end());
 }
 
 }  // namespace tacet

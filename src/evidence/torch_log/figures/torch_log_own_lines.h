@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <set>
+#include <string>
+
 #include "evidence/torch_log/figures/torch_log_values.h"
 #include "evidence/torch_log/torch_log_line.h"
 
@@ -28,6 +32,7 @@ class OwnLineReader {
   bool begins_more_ = false;  // behind the line that says so
   LogLine finish_line_;
   std::string finish_text_;
+  std::set<int32_t> finish_ranks_;  // that say so in one voice, each in a line of its own
   int pids_ = 0;
   bool in_warning_ = false;  // the line of code that Python prints under a warning comes next
 };

@@ -108,6 +108,8 @@ void Fill(const LibraryLine& row, const LogLine& line, TorchLogRecord& record, R
       const std::string_view word = WhyUnreachable(text);
       record.object = Capped(AddressOf(text), 200);
       record.subject = row.what.empty() ? word : row.what;
+      if (const auto rank = IntAfter<int32_t>(text, "Communication error with rank "); rank && *rank >= 0)
+        record.peer = *rank;
       return;
     }
     case LibraryTell::shm_full:

@@ -186,6 +186,15 @@ PendingWhy WhyUnschedulable(std::string_view reason) {
   return PendingWhy::not_told;
 }
 
+// "6/8 tasks in gang unschedulable: pod group is not ready, 6 Pending, 2 Running, 8 minAvailable; ..."
+void TellGang(std::string_view reason, TorchLogRecord& record) {
+  int64_t pending = 0, all = 0;
+  if (!TakeNumber(reason, &pending) || !TakeLiteral(reason, "/") || !TakeNumber(reason, &all)) return;
+  if (!reason.starts_with(" tasks in gang") || pending <= 0 || pending > all || all > 1'000'000) return;
+  record.group_rank = static_cast<int32_t>(pending);
+  record.peer_group_rank = static_cast<int32_t>(all);
+}
+
 // Warning  FailedScheduling  12s (x5 over 4m)  default-scheduler  0/5 nodes are available: 5 Insufficient
 //   nvidia.com/gpu. preemption: 0/5 nodes are available: 5 No preemption victims found for incoming pod.
 // 3m12s  Warning  FailedScheduling  pod/trainer-worker-3  pod has unbound immediate PersistentVolumeClaims
@@ -214,6 +223,7 @@ LineUse ReadUnschedulable(const LogLine& line, RecordList& out) {
   TorchLogRecord& record = PendingRecord(line, "Kubernetes", name, out);
   Tell(record, line, WhyUnschedulable(reason), reason);
   record.object = Capped(name, 200);
+  TellGang(reason, record);
   // "(x5 over 4m)"
   if (const auto since = After(text.substr(0, begin), " over "))
     record.value2 = std::max(record.value2, AgeSeconds(since->substr(0, since->find(')'))));
@@ -258,6 +268,7 @@ LineUse ReadUnscheduledPod(const LogLine& line, RecordList& out) {
 PendingWhy WhyQueued(std::string_view reason) {
   if (reason.starts_with("Resources")) return PendingWhy::no_resources;
   if (reason.starts_with("Priority")) return PendingWhy::priority;
+  if (reason.starts_with("DependencyNeverSatisfied")) return PendingWhy::never;
   if (reason.starts_with("Dependency")) return PendingWhy::dependency;
   if (reason.starts_with("BeginTime") || reason.starts_with("Reservation")) return PendingWhy::begin_time;
   if (reason.starts_with("BadConstraints")) return PendingWhy::no_match;

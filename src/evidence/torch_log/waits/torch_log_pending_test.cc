@@ -78,6 +78,17 @@ TEST(TorchLogPending, APodThatIsScheduledInTheEndIsNotPending) {
   EXPECT_EQ(PendingIn("bert-worker-0   0/1   Pending   0   14m").seconds, 840);
 }
 
+TEST(TorchLogPending, AGangTellsHowManyOfItCannotBePlaced) {
+  const Pending gang = PendingIn(
+      "Warning  Unschedulable  12s  volcano  6/8 tasks in gang unschedulable: pod group is not ready, 6 Pending, 2 "
+      "Running, 8 minAvailable");
+  EXPECT_EQ(gang.gang_pending, 6);
+  EXPECT_EQ(gang.gang, 8);
+  EXPECT_EQ(
+      PendingIn("Warning  FailedScheduling  95s  volcano  10/6 tasks in gang unschedulable: job is not ready").gang, -1)
+      << "more than all";
+}
+
 TEST(TorchLogPending, RowsOfSqueueTellTheirReason) {
   const Pending pending = PendingIn(
       "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
@@ -86,6 +97,9 @@ TEST(TorchLogPending, RowsOfSqueueTellTheirReason) {
   EXPECT_EQ(pending.who, "701188");
   EXPECT_EQ(pending.why, PendingWhy::nodes_down);
   EXPECT_EQ(PendingIn("   JobState=PENDING Reason=QOSMaxGRESPerUser Dependency=(null)").why, PendingWhy::limit);
+  EXPECT_EQ(PendingIn("   JobState=PENDING Reason=Dependency Dependency=afterok:77").why, PendingWhy::dependency);
+  EXPECT_EQ(PendingIn("   JobState=PENDING Reason=DependencyNeverSatisfied Dependency=afterok:77").why,
+            PendingWhy::never);
   EXPECT_EQ(PendingIn("   JobState=PENDING Reason=JobHeldUser Dependency=(null)").why, PendingWhy::held);
   EXPECT_TRUE(NothingPends("            701190       gpu   sweep3     mira  R    3:12:55      2 gpu[11-12]"));
   EXPECT_TRUE(
