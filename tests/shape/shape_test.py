@@ -205,9 +205,9 @@ class Shape(unittest.TestCase):
         self.assertEqual([f"{name}: {lengths[name]} lines" for name in judged if lengths[name] > 400], [])
 
     def test_no_folder_is_a_heap(self):
-        """A folder of half a hundred sources has parts; src/rules/cause holds one source per cause and may grow."""
+        """A folder of more than sixty sources has parts; src/rules/cause holds one source per cause and may grow."""
         sources = collections.Counter(name.rsplit("/", 1)[0] for name in SOURCES if name.endswith(".cc") and not is_test(name) and "/" in name)
-        self.assertEqual([f"{folder}: {count} sources" for folder, count in sources.items() if count > 48 and folder != "rules/cause"], [])
+        self.assertEqual([f"{folder}: {count} sources" for folder, count in sources.items() if count > 60 and folder != "rules/cause"], [])
 
     def test_every_source_includes_what_it_uses_of_the_standard_library(self):
         wrong = []

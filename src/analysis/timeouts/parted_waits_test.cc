@@ -66,6 +66,7 @@ CheckedStranger FindStranger(const Checked& checked, Incident& incident) {
     Event& raised = job.Say(checked.raised_before, EventKind::exception);
     raised.Make<Raised>().type = "KeyError";
     raised.Make<Raised>().in_thread = checked.thread;
+    job.Wait(kSecondNs);
   }
   Event& report = job.Say(2, EventKind::mismatch_report);
   report.Make<MismatchReport>() = {
