@@ -306,7 +306,12 @@ std::vector<StackReading> ReadStacks(const Incident& incident) {
       const auto index = static_cast<uint32_t>(file);
       const int64_t modified = index < incident.files.size() ? incident.files[index].modified_wall_ns : kNoTime;
       const std::tuple worth{reading.thread->has_python, reading.place != Place::unknown, modified, index};
-      if (best.thread && worth < best_worth) continue;
+      // The launcher's copy of a rank's stderr shows what was printed behind the stack; the file alone does not.
+      const bool copied = best.thread && !best.thread->thread_id.empty() &&
+                          best.thread->thread_id == reading.thread->thread_id && best.where == reading.where;
+      const bool shows_more = copied && best.thread->last_words && !reading.thread->last_words;
+      const bool shows_less = copied && !best.thread->last_words && reading.thread->last_words;
+      if (best.thread && !shows_more && (shows_less || worth < best_worth)) continue;
       best = std::move(reading);
       best_worth = worth;
     }

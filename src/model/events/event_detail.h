@@ -10,6 +10,7 @@
 
 #include "base/host_listing.h"
 #include "base/port_state.h"
+#include "base/source_ref.h"
 #include "model/events/nccl_warnings.h"
 #include "model/ids.h"
 
