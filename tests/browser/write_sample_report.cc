@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "render/report/html_render.h"
 #include "render/profile/profile_html.h"
 #include "render/profile/sample_profile.h"
+#include "render/report/html_render.h"
 #include "render/report/sample_report.h"
 #include "render/topology/sample_topology.h"
 #include "render/topology/topology_render.h"

@@ -54,7 +54,11 @@ void AddNumbers(const Detail& one, DigestText& text) {
   if constexpr (requires { one.place; }) text.Line("place", one.place.function, one.place.file, one.place.line);
   if constexpr (requires { one.times; }) text.Line("times", one.times);
   if constexpr (requires { one.local_ranks; }) text.Line("nodes", one.nodes, one.local_ranks);
-  if constexpr (requires { one.condition; one.count; }) text.Line("nodes", one.count, Number(one.condition));
+  if constexpr (requires {
+                  one.condition;
+                  one.count;
+                })
+    text.Line("nodes", one.count, Number(one.condition));
   if constexpr (requires { one.percent; }) text.Line("percent", Number(one.percent));
   if constexpr (requires { one.port; }) text.Line("port", one.port);
 }

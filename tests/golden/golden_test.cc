@@ -7,10 +7,10 @@
 #include "golden_case.h"
 #include "markup_check.h"
 #include "recorded_files.h"
+#include "render/render_words.h"
 #include "render/report/html_render.h"
 #include "render/report/json_render.h"
 #include "render/report/junit_render.h"
-#include "render/render_words.h"
 #include "render/report/sarif_render.h"
 #include "render/report/text_render.h"
 

@@ -79,7 +79,8 @@ extern const Format kHostTableFormat;
 const Format kHostTableFormat = {
     .name = "host_table",
     .description =
-        "tables about a host or cluster: nvidia-smi (also the Fabric section of -q), gpustat and dcgmi diag tables, metrics of "
+        "tables about a host or cluster: nvidia-smi (also the Fabric section of -q), gpustat and dcgmi diag tables, "
+        "metrics of "
         "dcgm-exporter, df, sinfo, failed prologs of Slurm, states of processes (ps, top)",
     .recognise = RecogniseHostTable,
     .read = ReadHostTable,

@@ -23,9 +23,9 @@ std::string HeadingOf(std::string_view line) {
 
 bool IsWish(std::string_view heading) {
   for (const std::string_view words :
-       {"expected behavi", "expected output", "expected result", "expected log", "expectation",
-        "desired behavi", "desired output", "what i expect", "what we expect",
-        "what did you expect", "what you expected", "what should happen"})
+       {"expected behavi", "expected output", "expected result", "expected log", "expectation", "desired behavi",
+        "desired output", "what i expect", "what we expect", "what did you expect", "what you expected",
+        "what should happen"})
     if (heading.starts_with(words)) return !Contains(heading, " actual") && !Contains(heading, " vs");
   return heading == "expected";
 }

@@ -80,7 +80,9 @@ void ReadNvbandwidth(const FileView& file, Fragment& out) {
 extern const Format kNvbandwidthFormat;
 const Format kNvbandwidthFormat = {
     .name = "nvbandwidth",
-    .description = "copies between GPUs, and between GPUs and host memory, as nvbandwidth measures them: its tables, or the output of -j",
+    .description =
+        "copies between GPUs, and between GPUs and host memory, as nvbandwidth measures them: its tables, or the "
+        "output of -j",
     .recognise = RecogniseNvbandwidth,
     .read = ReadNvbandwidth,
     .shares_lines = true,

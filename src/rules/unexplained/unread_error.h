@@ -7,8 +7,8 @@
 
 namespace tacet {
 
-// A line that reports an error in words that no reader knows (evidence/told/told_words.h), unless the job went on behind it.
-// Where `end` says how the job ended, only one that stands before it.
+// A line that reports an error in words that no reader knows (evidence/told/told_words.h), unless the job went on
+// behind it. Where `end` says how the job ended, only one that stands before it.
 const Event* UnreadErrorBefore(const Incident& incident, const Event* end);
 
 // Its words, as long as a headline may be.
