@@ -25,23 +25,6 @@ bool MayBeMisspelt(std::string_view name) {
          (name.front() == 'N' || name.starts_with("TORCH") || name.starts_with("C")) && Contains(name, "_");
 }
 
-// "4MB" of a number of bytes: 4194304. Empty where it is no such value.
-std::string BytesMeant(std::string_view value) {
-  constexpr size_t kMostDigits = 9;
-  const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
-  if (digits == 0 || digits > kMostDigits || digits == value.size()) return "";
-  std::string unit(value.substr(digits));
-  for (char& c : unit) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  int64_t factor = 0;
-  for (const auto& [name, power] : {std::pair<std::string_view, int>{"K", 10}, {"M", 20}, {"G", 30}})
-    if (unit.starts_with(name) && (unit.size() == 1 || unit.substr(1) == "B" || unit.substr(1) == "IB"))
-      factor = int64_t{1} << power;
-  if (factor == 0) return "";
-  int64_t number = 0;
-  for (const char c : value.substr(0, digits)) number = 10 * number + (c - '0');
-  return std::to_string(number * factor);
-}
-
 // "NCCL_BUFFSIZE", and the value with it where the one that is given would be misread there.
 std::string AssignmentMeant(std::string_view name, const VariableView& view) {
   const Variable* meant = FindKnownVariable(name);

@@ -5,7 +5,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
@@ -59,19 +58,10 @@ constexpr NumberRange kRanges[] = {
     {"NCCL_NSOCKS_PERTHREAD", 1, 16, kLimited},
 };
 
-// "8M": what was meant, where that is a number of bytes with a unit.
 std::string WholeNumberAdvice(std::string_view value) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  const std::string unit = LowerCase(value.substr(static_cast<size_t>(end - value.data())));
-  const int shift = IsOneOf(unit, {"k", "kb", "kib"})   ? 10
-                    : IsOneOf(unit, {"m", "mb", "mib"}) ? 20
-                    : IsOneOf(unit, {"g", "gb", "gib"}) ? 30
-                                                        : 0;
-  constexpr int64_t kMostUnits = 1024;
-  if (error == std::errc() && shift > 0 && number > 0 && number <= kMostUnits)
-    return "write " + std::to_string(number << shift) + ": NCCL stops at the first character that is not a digit";
-  return "write the whole number in digits: NCCL stops at the first other character";
+  const std::string bytes = BytesMeant(value);
+  return bytes.empty() ? "write the whole number in digits: NCCL stops at the first other character"
+                       : "write " + bytes + ": NCCL stops at the first character that is not a digit";
 }
 
 Misreading ReadRange(const Variable& variable, int64_t value) {
@@ -249,6 +239,22 @@ Misreading ReadElements(std::string_view value, bool algorithms, ReleaseNumber n
 }
 
 }  // namespace
+
+std::string BytesMeant(std::string_view value) {
+  constexpr size_t kMostDigits = 9;
+  const size_t digits = std::min(value.find_first_not_of("0123456789"), value.size());
+  if (digits == 0 || digits > kMostDigits || digits == value.size()) return "";
+  std::string unit(value.substr(digits));
+  for (char& c : unit) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  int64_t factor = 0;
+  for (const auto& [name, power] : {std::pair<std::string_view, int>{"K", 10}, {"M", 20}, {"G", 30}})
+    if (unit.starts_with(name) && (unit.size() == 1 || unit.substr(1) == "B" || unit.substr(1) == "IB"))
+      factor = int64_t{1} << power;
+  if (factor == 0) return "";
+  int64_t number = 0;
+  for (const char c : value.substr(0, digits)) number = 10 * number + (c - '0');
+  return std::to_string(number * factor);
+}
 
 NcclNumber ReadNcclNumber(std::string_view text) {
   const std::string copy(text.substr(0, 64));  // strtoll wants an end

@@ -28,6 +28,9 @@ struct Misreading {
 };
 Misreading FindMisreading(const Variable& variable, std::string_view value, ReleaseNumber nccl);
 
+// "4MB" of a number of bytes: 4194304. Empty where it is no such value.
+std::string BytesMeant(std::string_view value);
+
 // Blanks, quotes or a carriage return that became part of the value; empty: none.
 std::string StrayCharacters(std::string_view value);
 
