@@ -87,7 +87,8 @@ std::string_view OfWhat(const Straggler& straggler) {
 // Of a few stalls the interval is as wide as it can be, and says nothing.
 bool IsOpen(const Straggler& straggler) { return straggler.low <= 0 && straggler.high >= 1; }
 
-// ", which costs 27 % of the step (95 % interval: 24 to 30 %); without this delay, throughput would be 37 % higher".
+// ", which costs 27 % of the step (95 % interval: 24 to 30 %), z-score 31; without this delay, throughput would be 37 %
+// higher".
 std::string CostWords(const Straggler& straggler) {
   if (straggler.cost >= 1) return "";
   const bool hidden = IsHidden(straggler);
@@ -101,6 +102,11 @@ std::string CostWords(const Straggler& straggler) {
     std::snprintf(interval, sizeof interval, " (95 %% interval: %.0f to %.0f %%)", straggler.low * 100,
                   straggler.high * 100);
     out += interval;
+  }
+  if (straggler.z > 0) {
+    char z[32];
+    std::snprintf(z, sizeof z, ", z-score %.0f", straggler.z);
+    out += z;
   }
   if (hidden) return out + ": without it the others would wait for something else";
   if (IsOpen(straggler)) return out + "; there are too few such stalls here to say what they cost in the long run";
