@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/text_scan.h"
+#include "model/operation.h"
 
 namespace tacet {
 namespace {
@@ -386,6 +387,11 @@ std::vector<Rank> RanksUnlikeTheMajority(const std::vector<StackGroup>& groups) 
     unlike.insert(unlike.end(), groups[i].ranks.begin(), groups[i].ranks.end());
   std::sort(unlike.begin(), unlike.end());
   return unlike;
+}
+
+bool IsCollectiveCall(std::string_view function) {
+  const OpKind kind = ParseOpKind(function);
+  return kind != OpKind::unknown && !IsPointToPoint(kind);
 }
 
 }  // namespace tacet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/process/stack_errand.h"
@@ -71,5 +72,9 @@ std::vector<StackGroup> GroupStacks(const Incident& incident, const std::vector<
 
 // Sorted; empty where no group is the majority.
 std::vector<Rank> RanksUnlikeTheMajority(const std::vector<StackGroup>& groups);
+
+// A function of the communication library that all ranks of a group call: "all_gather_into_tensor", no send and no
+// recv.
+bool IsCollectiveCall(std::string_view function);
 
 }  // namespace tacet

@@ -22,10 +22,8 @@ struct StackSide {
 // The operation with others that a rank is in; empty where its stack does not show one, or one of two ranks alone.
 std::string SharedOperation(const Incident& incident, const StackReading& reading) {
   const std::string_view function = incident.strings.Get(reading.decisive.function);
-  if (reading.place == StackReading::Place::communication) {
-    const OpKind kind = ParseOpKind(function);
-    return kind == OpKind::unknown || kind == OpKind::send || kind == OpKind::recv ? "" : std::string(function);
-  }
+  if (reading.place == StackReading::Place::communication)
+    return IsCollectiveCall(function) ? std::string(function) : std::string();
   const std::string_view innermost = incident.strings.Get(reading.innermost.function);
   return reading.in_library && innermost == "backward" ? "the backward pass" : "";
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -18,21 +17,6 @@
 
 namespace tacet {
 namespace {
-
-constexpr std::string_view kCollectives[] = {"all_reduce",
-                                             "all_gather",
-                                             "all_gather_into_tensor",
-                                             "all_gather_object",
-                                             "reduce_scatter",
-                                             "reduce_scatter_tensor",
-                                             "broadcast",
-                                             "broadcast_object_list",
-                                             "all_to_all",
-                                             "all_to_all_single",
-                                             "barrier",
-                                             "reduce",
-                                             "gather",
-                                             "scatter"};
 
 bool HangsByWord(const Case& facts) {
   return facts.analyses.end.kind == JobEnding::hung && !facts.analyses.outcome.ended_in_order &&
@@ -68,9 +52,7 @@ CollectivePlace CollectiveOf(const Case& facts, const ThreadStack& thread) {
     const std::string_view function = strings.Get(frame.function), file = strings.Get(frame.file);
     const bool communicates = ClassifyFrame(function, file) == FrameKind::communication;
     if (place.name.empty()) {
-      if (communicates &&
-          std::find(std::begin(kCollectives), std::end(kCollectives), function) != std::end(kCollectives))
-        place.name = function;
+      if (communicates && IsCollectiveCall(function)) place.name = function;
       continue;
     }
     if (communicates || function.starts_with("wrap") || function.ends_with("wrapper")) continue;
