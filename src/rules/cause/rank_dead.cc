@@ -321,12 +321,13 @@ static RuleAnswer JudgeDead(const Case& facts) {
     finding->headline =
         (several ? "the processes of " + who + " ended at the same time: " : who + "'s process is gone: ") +
         SilenceWords(facts, *silence, several);
-    const std::string waits = WaitWords(facts), peers = several ? "their peers wait for them" : "its peers wait for it";
+    const std::string waits = WaitWords(facts, finding->ranks),
+                      peers = several ? "their peers wait for them" : "its peers wait for it";
     finding->headline += "; " + (waits.empty() ? peers : waits);
   } else if (AllFinished(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
-    finding->headline =
-        who + " exited cleanly after fewer operations than " + (one ? "its" : "their") + " peers; " + WaitWords(facts);
+    finding->headline = who + " exited cleanly after fewer operations than " + (one ? "its" : "their") + " peers; " +
+                        WaitWords(facts, finding->ranks);
     finding->fix = {"Compare the numbers of steps: did the data of " + who + " end earlier (uneven shards, drop_last)?",
                     "Look for calls that " + who + " skipped: model.no_sync(), `continue`, a branch taken on one rank.",
                     "For uneven data use torch's Join context manager, or agree on the number of steps beforehand."};
@@ -335,7 +336,7 @@ static RuleAnswer JudgeDead(const Case& facts) {
   } else if (AllLeft(facts, finding->ranks)) {
     const bool one = finding->ranks.size() == 1;
     finding->headline = who + (one ? "'s program" : "' programs") + " ended without an error while " +
-                        (one ? "its" : "their") + " peers continued; " + WaitWords(facts);
+                        (one ? "its" : "their") + " peers continued; " + WaitWords(facts, finding->ranks);
     finding->fix = {
         "Look at the last lines of " + who +
             ": why does it end before the others (early stopping, fewer batches, sys.exit, an error that "
@@ -352,9 +353,8 @@ static RuleAnswer JudgeDead(const Case& facts) {
     const bool one = finding->ranks.size() == 1;
     finding->headline = GoneWords(finding->ranks) + ": " + (one ? "its" : "their") + " connections closed" +
                         (dumped ? (one ? " and it left no dump; " : " and they left no dump; ") : "; ") +
-                        WaitWords(facts);
+                        WaitWords(facts, finding->ranks);
   }
-  TellFailedPeers(facts, WaitWords(facts), *finding);
   // Its own traceback tells what ended it, and that others were the reason.
   const bool raised = std::all_of(finding->ranks.begin(), finding->ranks.end(), [&](Rank rank) {
     const RankLife* life = facts.analyses.life.Of(rank);
@@ -363,7 +363,8 @@ static RuleAnswer JudgeDead(const Case& facts) {
   if (raised && !finding->ranks.empty()) {
     const Event& last = *facts.analyses.life.Of(finding->ranks.front())->consequence;
     finding->headline = who + (finding->ranks.size() == 1 ? "'s process ended with " : " ended with ") +
-                        last.As<Raised>().type.substr(last.As<Raised>().type.rfind('.') + 1) + "; " + WaitWords(facts);
+                        last.As<Raised>().type.substr(last.As<Raised>().type.rfind('.') + 1) + "; " +
+                        WaitWords(facts, finding->ranks);
     finding->evidence.insert(finding->evidence.begin(), CiteEvent(last, "the error that ended " + who));
     answer.findings.push_back(std::move(*finding));
     return answer;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "analysis/process/stopped_heartbeat.h"
 #include "rules/words/words.h"
@@ -46,33 +44,6 @@ void JudgeCollapse(const Case& facts, RuleAnswer& answer) {
   answer.open.push_back({one_first ? "What ended " + RankWords(collapse->first) + "?" : "What ended the processes?",
                          "the launcher's output with exit codes, and the kernel logs of the hosts (dmesg -T)"});
   answer.findings.push_back(std::move(finding));
-}
-
-namespace {
-
-// All who are left ended with an error, and nobody's time was up: the job broke down, and nobody waits anymore.
-bool HaveAllPeersFailed(const Case& facts, const std::vector<Rank>& gone) {
-  if (facts.analyses.outcome.first_timeout) return false;
-  bool any = false;
-  for (const auto& [rank, life] : facts.analyses.life.ranks) {
-    if (std::find(gone.begin(), gone.end(), rank) != gone.end()) continue;
-    if (!life.lost_peer && !life.remote_error && !life.shared_gpu_error && !life.consequence) return false;
-    any = true;
-  }
-  return any;
-}
-
-}  // namespace
-
-void TellFailedPeers(const Case& facts, std::string_view waits, Finding& finding) {
-  if (!HaveAllPeersFailed(facts, finding.ranks) || !finding.headline.ends_with(waits)) return;
-  std::string failed(waits);
-  for (const std::string_view word : {" wait in ", " waits in "})
-    if (const size_t at = failed.find(word); at != std::string::npos) failed.replace(at, word.size(), " failed in ");
-  finding.headline.replace(finding.headline.size() - waits.size(), waits.size(), failed);
-  for (EvidenceItem& item : finding.evidence)
-    if (const size_t at = item.says.find(" waits in this operation"); at != std::string::npos)
-      item.says.replace(at + 1, 5, "was");
 }
 
 }  // namespace tacet

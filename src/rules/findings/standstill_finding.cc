@@ -91,14 +91,28 @@ static bool AllFailedAtOnce(const Case& facts) {
          std::all_of(waiters.begin(), waiters.end(), [&](Rank rank) { return FailedAtOnce(facts, rank); });
 }
 
-std::string WaitWords(const Case& facts) {
+// All who are left ended with an error, and nobody's time was up: the job broke down, and nobody waits anymore.
+static bool HaveAllPeersFailed(const Case& facts, const std::vector<Rank>& gone) {
+  if (gone.empty() || facts.analyses.outcome.first_timeout) return false;
+  bool any = false;
+  for (const auto& [rank, life] : facts.analyses.life.ranks) {
+    if (std::find(gone.begin(), gone.end(), rank) != gone.end()) continue;
+    if (!life.lost_peer && !life.remote_error && !life.shared_gpu_error && !life.consequence) return false;
+    any = true;
+  }
+  return any;
+}
+
+std::string WaitWords(const Case& facts, const std::vector<Rank>& gone) {
   const StandstillView& view = facts.standstill;
   if (!view.operation) return "";
   std::vector<Rank> waiting, failed;
   for (const Rank rank : view.waiters) (FailedAtOnce(facts, rank) ? failed : waiting).push_back(rank);
   if (waiting.empty() && !failed.empty()) return RankWords(failed) + " failed when the connection closed";
-  std::string text =
-      waiting.empty() ? "its peers wait" : RankWords(waiting) + (waiting.size() == 1 ? " waits" : " wait");
+  const bool broke = HaveAllPeersFailed(facts, gone);
+  std::string text = (waiting.empty() ? "its peers" : RankWords(waiting)) + (broke                 ? " failed"
+                                                                             : waiting.size() == 1 ? " waits"
+                                                                                                   : " wait");
   text += " in " + OperationWords(facts.incident, *view.operation);
   return failed.empty() ? text : text + "; " + RankWords(failed) + " failed with a closed connection";
 }
@@ -118,6 +132,7 @@ std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind,
     finding.ranks.push_back(still.rank);
   }
   if (!lead) return std::nullopt;
+  const bool broke = kind == StandstillKind::dead && HaveAllPeersFailed(facts, finding.ranks);
   if (view.operation) {
     finding.operation = RefOf(*view.operation);
     finding.group = view.group;
@@ -126,6 +141,7 @@ std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind,
                  RankWords({view.stream->rank}) + (lead->root && lead->root->kind == RootKind::gpu_behind
                                                        ? " is still in this operation"
                                                    : crashed ? " was in this operation when it failed"
+                                                   : broke   ? " was in this operation"
                                                              : " waits in this operation")));
   }
   finding.affected_ranks = view.waiters;

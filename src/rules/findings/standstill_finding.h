@@ -2,6 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "rules/rule.h"
 
@@ -16,7 +19,8 @@ std::optional<Finding> StandstillFinding(const Case& facts, StandstillKind kind,
 // for in recv #97 on default_pg", since the operation is the half of the rank that waits.
 std::string OwedWords(const Case& facts, StandstillKind kind);
 
-// "ranks 0, 1 and 3 wait in all_reduce #33 on default_pg".
-std::string WaitWords(const Case& facts);
+// "ranks 0, 1 and 3 wait in all_reduce #33 on default_pg"; "failed in" where these ranks are `gone`, all others ended
+// with an error and nobody's time was up: then nobody waits anymore.
+std::string WaitWords(const Case& facts, const std::vector<Rank>& gone = {});
 
 }  // namespace tacet
