@@ -123,6 +123,7 @@ class GuardReader {
                                                         [&](const Condition& one) { return one.indent >= indent; }) -
                                            conditions_.begin()));
     if (auto condition = RankConditionOf(line)) conditions_.push_back({std::move(*condition), indent});
+    if (conditions_.empty() && guards_.empty()) return;  // nearly all lines of nearly all texts
     const CollectiveCall* kind = nullptr;
     const auto call = CallIn(line, sharded_, kind);
     if (!call) return;
