@@ -188,7 +188,7 @@ struct LogOutline {
   SourceRef last_source, error_source;  // error_source: of the first error
   SourceRef last_error;                 // the last line marked as an error; line 0 where there is none
   std::vector<SeenWarning> harmless;
-  bool at_exit = false;    // a line is printed while its program exits
+  int64_t exits = 0;       // lines that a process prints while it exits
   std::string ended_well;  // a line tells of an end with exit code 0
   SourceRef ended_source;
   std::string says_done;      // the last line says that the work is done: "training finished"

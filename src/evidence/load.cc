@@ -73,6 +73,8 @@ void JoinSharedReading(Fragment& whole, Fragment&& part) {
   std::move(part.benchmark_runs.begin(), part.benchmark_runs.end(), std::back_inserter(whole.benchmark_runs));
   std::move(part.training.begin(), part.training.end(), std::back_inserter(whole.training));
   std::move(part.outlines.begin(), part.outlines.end(), std::back_inserter(whole.outlines));
+  for (SurvivedError& one : part.survived)
+    if (one.speaker != kNobody) one.speaker += speaker_base;
   std::move(part.survived.begin(), part.survived.end(), std::back_inserter(whole.survived));
   std::move(part.speakers.begin(), part.speakers.end(), std::back_inserter(whole.speakers));
   std::move(part.groups.begin(), part.groups.end(), std::back_inserter(whole.groups));

@@ -117,6 +117,7 @@ bool IsDeviceWait(std::string_view function, std::string_view file) {
     return IsFile(file, "torch/_tensor_str.py") ||
            (IsFile(file, "torch/cuda/memory.py") && function == "empty_cache") ||
            (IsFile(file, "grad_scaler.py") && function == "_maybe_opt_step") ||
+           (IsFile(file, "lightning_fabric/utilities/apply_func.py") && function == "to_item") ||
            (IsFile(file, "torch/_tensor.py") && IsOneOf(function, {"__format__", "__repr__", "__array__", "tolist"}));
   }
   return ContainsAny(function,

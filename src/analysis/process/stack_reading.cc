@@ -183,7 +183,8 @@ class StackReader {
     if (Kind(innermost) != FrameKind::framework || !file.ends_with(".py")) return nullptr;
     for (const std::string_view gpu :
          {"torch/", "torchvision/", "triton/", "flash_attn", "transformer_engine/", "apex/", "xformers/", "deepspeed/",
-          "cupy/", "megatron/", "vllm/", "bitsandbytes/", "torchinductor", "accelerate/", "lightning/", "jax/"})
+          "cupy/", "megatron/", "vllm/", "bitsandbytes/", "torchinductor", "accelerate/", "lightning/",
+          "lightning_fabric/", "torchmetrics/", "jax/"})
       if (Contains(file, gpu)) return nullptr;
     return &innermost;
   }

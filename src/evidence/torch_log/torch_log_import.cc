@@ -473,8 +473,8 @@ class Importer {
       const bool went_on = may && (itself || event.source.line < all_went_on || caught(event));
       if (went_on && (event.kind == EventKind::exception || event.kind == EventKind::cuda_error ||
                       event.kind == EventKind::disk_full || event.kind == EventKind::shared_memory_full))
-        out_.survived.push_back(
-            {event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived), event.source});
+        out_.survived.push_back({event.As<Raised>(), std::string(MessageOf(event)).substr(0, kMostOfSurvived),
+                                 event.source, event.speaker});
       if (went_on && event.kind == EventKind::exception) {
         const auto& raised = event.As<Raised>();
         out_.Note(DiagnosticSeverity::note, "exception-survived",

@@ -227,7 +227,10 @@ class JobBuilder {
     MoveAll(fragment.training, incident_.training);
     MoveAll(fragment.outlines, incident_.outlines);
     MoveAll(fragment.earlier_runs, incident_.earlier_runs);
-    for (SurvivedError& one : fragment.survived) one.source.file = file;
+    for (SurvivedError& one : fragment.survived) {
+      one.source.file = file;
+      one.speaker = who(one.speaker);
+    }
     MoveAll(fragment.survived, incident_.survived);
     MoveAll(fragment.in_flight, incident_.in_flight);
     MoveAll(fragment.pulses, incident_.pulses);

@@ -94,9 +94,53 @@ void ForgivePrintedErrors(Incident& incident) {
   });
 }
 
+// The main thread of a process is in the program's own code again, in a stack that stands behind the error in the same
+// file: an exception that nobody caught would have ended it.
+bool RunsOnBehind(const Incident& incident, const Event& event) {
+  return std::any_of(incident.threads.begin(), incident.threads.end(), [&](const ThreadStack& thread) {
+    if (thread.speaker != event.speaker || !thread.is_main || thread.source.file != event.source.file ||
+        thread.source.line <= event.source.line)
+      return false;
+    const std::vector<Frame>& frames = incident.stacks.Get(thread.stack);
+    if (frames.size() < 2 || incident.strings.Get(frames.back().function) != "<module>") return false;
+    // Python calls these at its end, from wherever it is.
+    return std::none_of(frames.begin(), frames.end(), [&](const Frame& frame) {
+      const std::string_view function = incident.strings.Get(frame.function);
+      return function == "_shutdown" || function == "_run_exitfuncs" || function.ends_with("excepthook");
+    });
+  });
+}
+
+void SurviveErrorsBeforeStacks(Incident& incident) {
+  constexpr size_t kMostOfWords = 200;
+  if (incident.threads.empty()) return;
+  const size_t before = incident.survived.size();
+  for (const Event& event : incident.events)
+    if (event.kind == EventKind::exception && event.speaker < incident.processes.size() &&
+        RunsOnBehind(incident, event)) {
+      const auto& raised = event.As<Raised>();
+      incident.survived.push_back({raised,
+                                   event.text.substr(0, std::min(event.text.find_first_of("\n;"), kMostOfWords)),
+                                   event.source, event.speaker});
+      incident.diagnostics.push_back({DiagnosticSeverity::note, "exception-survived",
+                                      raised.type + " was printed, and a later stack shows the process at work",
+                                      event.source, ""});
+    }
+  // Another file may hold a copy of the same output, without the stacks.
+  std::erase_if(incident.events, [&](const Event& event) {
+    return event.kind == EventKind::exception &&
+           std::any_of(incident.survived.begin() + static_cast<std::ptrdiff_t>(before), incident.survived.end(),
+                       [&](const SurvivedError& one) {
+                         return one.speaker == event.speaker && one.raised.type == event.As<Raised>().type &&
+                                one.raised.place == event.As<Raised>().place;
+                       });
+  });
+}
+
 }  // namespace
 
 void ForgiveHandledErrors(Incident& incident) {
+  SurviveErrorsBeforeStacks(incident);
   if (std::any_of(incident.events.begin(), incident.events.end(), TellsOfABadEnd)) return;
   if (std::any_of(incident.events.begin(), incident.events.end(), IsCaughtThere)) ForgivePrintedErrors(incident);
   if (incident.survived.empty()) return;

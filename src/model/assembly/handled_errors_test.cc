@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace tacet {
 namespace {
 
@@ -49,6 +53,45 @@ TEST(HandledErrors, WhereAProcessEndedBadlyNothingIsForgiven) {
   incident.events = {Error(1, "FileNotFoundError", 40), end};
   ForgiveHandledErrors(incident);
   EXPECT_EQ(incident.events.size(), 2u);
+}
+
+// A process whose main thread stands in `functions`, innermost first, in a stack at line 50.
+Incident WithAStackOf(std::vector<std::string> functions) {
+  Incident incident;
+  incident.processes.resize(1);
+  std::vector<Frame> frames;
+  for (const std::string& function : functions)
+    frames.push_back({incident.strings.Intern(function), incident.strings.Intern("train.py"), 7});
+  ThreadStack thread;
+  thread.is_main = true;
+  thread.source.line = 50;
+  thread.stack = incident.stacks.Intern(std::move(frames));
+  incident.threads.push_back(std::move(thread));
+  Event error = Error(0, "ValueError", 40);
+  error.speaker = 0;
+  error.source.line = 20;
+  incident.events.push_back(error);
+  return incident;
+}
+
+TEST(HandledErrors, AStackOfTheMainThreadBehindAnErrorShowsThatItWasCaught) {
+  Incident incident = WithAStackOf({"train_step", "<module>"});
+  ForgiveHandledErrors(incident);
+  EXPECT_TRUE(incident.events.empty());
+  ASSERT_EQ(incident.survived.size(), 1u);
+  EXPECT_EQ(incident.survived[0].speaker, 0u);
+}
+
+TEST(HandledErrors, AStackBeforeTheErrorOrOfTheEndOfAProcessDoesNot) {
+  Incident earlier = WithAStackOf({"train_step", "<module>"});
+  earlier.threads[0].source.line = 10;
+  Incident ends = WithAStackOf({"_shutdown", "<module>"});
+  Incident bare = WithAStackOf({"run", "_bootstrap"});
+  for (Incident* incident : {&earlier, &ends, &bare}) {
+    ForgiveHandledErrors(*incident);
+    EXPECT_EQ(incident->events.size(), 1u);
+    EXPECT_TRUE(incident->survived.empty());
+  }
 }
 
 }  // namespace

@@ -239,8 +239,6 @@ struct Event {
   T& Make();
 };
 
-inline constexpr uint32_t kNobody = 0xffffffffu;
-
 // How many operations each rank of a communicator has launched, by kind, at one moment (NCCL RAS).
 struct LaunchCounts {
   uint64_t comm = 0;

@@ -16,6 +16,8 @@
 
 namespace tacet {
 
+inline constexpr uint32_t kNobody = 0xffffffffu;  // no speaker, no process
+
 // What an event tells beyond who, when and where: one struct for each kind of content, held by Event::detail. Which
 // kind of event has which is said by PayloadOf of model/events/event_payload.h.
 // In all of them -1 is a number that was not told, and an empty string words that were not told.
@@ -212,6 +214,7 @@ struct SurvivedError {
   Raised raised;      // empty where it is no exception
   std::string words;  // of the line
   SourceRef source{};
+  uint32_t speaker = kNobody;  // who printed it
 };
 
 struct CudaError {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "rules/findings/lone_caller.h"
 #include "rules/findings/order_finding.h"
 #include "rules/findings/sequence_report.h"
 
@@ -10,6 +11,8 @@ static RuleAnswer JudgeExtra(const Case& facts) {
     answer.findings.push_back(std::move(*finding));
   else
     JudgeSequenceReports(facts, false, "collective-extra", answer);
+  if (answer.findings.empty())
+    if (auto lone = LoneCallerFinding(facts)) answer.findings.push_back(std::move(*lone));
   return answer;
 }
 

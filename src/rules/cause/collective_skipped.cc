@@ -7,6 +7,7 @@
 #include "analysis/timeouts/timeout_census.h"
 #include "rules/findings/guarded_call.h"
 #include "rules/findings/hang_finding.h"
+#include "rules/findings/lone_caller.h"
 #include "rules/findings/order_finding.h"
 #include "rules/findings/output_finding.h"
 #include "rules/findings/sequence_report.h"
@@ -96,6 +97,8 @@ static RuleAnswer JudgeSkipped(const Case& facts) {
   if (answer.findings.empty()) JudgeOutsiders(facts, answer);
   if (answer.findings.empty())
     if (auto guarded = GuardedCallFinding(facts)) answer.findings.push_back(std::move(*guarded));
+  if (answer.findings.empty())
+    if (auto went_on = WentOnFinding(facts)) answer.findings.push_back(std::move(*went_on));
   return answer;
 }
 

@@ -197,11 +197,13 @@ static bool JudgeWorkBeside(const Case& facts, RuleAnswer& answer) {
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
   if (wait->rank.known()) finding.affected_ranks = {wait->rank};
+  if (wait->peer.known()) finding.ranks = {wait->peer};  // whoever creates what is waited for is the one that works
+  const std::string working = finding.ranks.empty() ? "one process" : "most likely " + RankWords(finding.ranks);
   finding.headline = (wait->rank.known() ? RankWords({wait->rank}) : std::string("a process")) +
-                     " timed out waiting for the store" +
+                     " timed out waiting for " + (finding.ranks.empty() ? "the store" : RankWords(finding.ranks)) +
                      (told.timeout_ms > 0 ? " after " + DurationWords(told.timeout_ms * 1'000'000) : "") +
-                     ", while a progress bar in the same output was still advancing ('" + told.bar +
-                     "'): one process works longer than the others wait for it";
+                     ", while a progress bar in the same output was still advancing ('" + told.bar + "'): " + working +
+                     " works longer than the others wait for it";
   finding.evidence.push_back(CiteEvent(*wait, "a wait in the store timed out"));
   finding.fix = LateRankSteps();
   answer.findings.push_back(std::move(finding));

@@ -378,6 +378,11 @@ void SettleWithoutFinding(const Case& facts, Diagnosis& diagnosis) {
   }
   diagnosis.progresses |= ReachedItsEnd(facts) || ListsNoFault(facts.incident, diagnosis);
   if (end.kind == JobEnding::open && diagnosis.findings.empty()) SettleToldEnd(facts, diagnosis);
+  if (diagnosis.status == Status::undetermined && AllReachedTheirEnd(facts) && HasNotesOnly(diagnosis) &&
+      !IsTroubleTold(facts.incident) && !SomebodyIsBehind(facts)) {
+    diagnosis.status = Status::healthy;
+    diagnosis.confidence = Confidence::possible;
+  }
   if (!outcome.ended_in_order && diagnosis.status != Status::healthy && diagnosis.status != Status::crash &&
       !IsTroubleTold(facts.incident) && !TellsItsEnd(facts.incident) && !HoldsListingsOnly(facts.incident) && !runs)
     missing.push_back(

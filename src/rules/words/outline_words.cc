@@ -106,6 +106,18 @@ bool ReportsFault(const Incident& incident) {
          });
 }
 
+// As many processes as are seen say so.
+bool AllExited(const Case& facts, const LogOutline& outline) {
+  return outline.exits > 0 && static_cast<size_t>(outline.exits) >= facts.analyses.life.ranks.size();
+}
+
+std::string ExitWords(const Case& facts, const LogOutline& outline) {
+  if (outline.exits == 0) return ".";
+  if (AllExited(facts, outline)) return ", and the program reached its end.";
+  return "; only " + std::to_string(outline.exits) + " of " + std::to_string(facts.analyses.life.ranks.size()) +
+         " ranks shows that it exited.";
+}
+
 }  // namespace
 
 std::string SurvivedWords(int64_t errors, std::string_view first) {
@@ -139,13 +151,13 @@ std::string OutlineWords(const Case& facts) {
     words += " (" + std::to_string(outline->warnings) + (outline->harmless.empty() ? "" : " other") +
              (outline->warnings == 1 ? " warning)" : " warnings)");
   // A server does not end: that it answers is all that can be asked of it.
-  if (outline->served && !outline->at_exit) {
+  if (outline->served && outline->exits == 0) {
     const bool later = outline->last_source.line > outline->served.source.line;
     return words + ". The server is running; its last line is '" +
            MessageWords(later ? outline->last : outline->served.words, 120) + "'";
   }
-  words += (outline->at_exit ? ", and the program reached its end." : ".") + RanksOfOutline(*outline);
-  if (!outline->at_exit && !outline->last.empty()) {
+  words += ExitWords(facts, *outline) + RanksOfOutline(*outline);
+  if (outline->exits == 0 && !outline->last.empty()) {
     constexpr size_t kMostQuoted = 120;
     const bool cut = outline->last.size() > kMostQuoted;
     words += " The last activity is '" + outline->last.substr(0, kMostQuoted) + (cut ? "..." : "") +
@@ -161,9 +173,14 @@ std::string OutlineWords(const Case& facts) {
   return words;
 }
 
+bool AllReachedTheirEnd(const Case& facts) {
+  const LogOutline* outline = MainOutline(facts.incident);
+  return outline && AllExited(facts, *outline) && ReachedItsEnd(facts);
+}
+
 bool ReachedItsEnd(const Case& facts) {
   const LogOutline* outline = MainOutline(facts.incident);
-  return outline && (outline->at_exit || outline->served) && !OutlineWords(facts).empty() &&
+  return outline && (outline->exits > 0 || outline->served) && !OutlineWords(facts).empty() &&
          !IsTroubleTold(facts.incident);
 }
 
@@ -176,7 +193,7 @@ std::string_view HarmlessAtExit(const Incident& incident) {
 
 bool TellsItsEnd(const Incident& incident) {
   return std::any_of(incident.outlines.begin(), incident.outlines.end(),
-                     [](const LogOutline& one) { return one.at_exit || one.served || !one.ended_well.empty(); });
+                     [](const LogOutline& one) { return one.exits > 0 || one.served || !one.ended_well.empty(); });
 }
 
 bool HasNotesOnly(const Diagnosis& diagnosis) {

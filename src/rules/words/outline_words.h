@@ -33,8 +33,10 @@ std::string WordsWithoutFault(const Case& facts, const Diagnosis& diagnosis, boo
 
 // What to make of PyTorch's warning at exit, where it was printed; empty where it was not.
 std::string_view HarmlessAtExit(const Incident& incident);
-// No line reports a fault, and the output shows that the program came to its end.
+// No line reports a fault, and the output shows that a process came to its end, or that a server answers.
 bool ReachedItsEnd(const Case& facts);
+// ... that as many processes as ranks are seen came to their end.
+bool AllReachedTheirEnd(const Case& facts);
 
 // A line is printed as its program exits, or tells how it ended: nobody need be asked whether it did.
 bool TellsItsEnd(const Incident& incident);

@@ -103,7 +103,7 @@ TEST(LogOutline, HarmlessWarningsAreKnown) {
       "called before program exit, which can leak resources.\n");
   ASSERT_EQ(outline.harmless.size(), 1u);
   EXPECT_EQ(outline.harmless[0].what, HarmlessWarning::process_group_left);
-  EXPECT_TRUE(outline.at_exit);
+  EXPECT_EQ(outline.exits, 1);
   EXPECT_EQ(outline.ranks, std::vector<int32_t>{0});
 }
 
