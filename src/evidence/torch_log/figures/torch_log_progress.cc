@@ -69,8 +69,21 @@ bool IsSetting(std::string_view before) {
 }
 
 // " 45%|████▌     | 450/1000 [00:12<00:15, 36.1it/s]" -> 450
+// "Loading weights:  10%|", "Writing model shards: 100%|": what is counted comes before the training, or after it.
+bool IsBarOfPreparation(std::string_view text) {
+  text = text.substr(text.rfind('\r') + 1);
+  const size_t begin = text.find_first_not_of(" ");
+  if (begin == std::string_view::npos) return false;
+  text.remove_prefix(begin);
+  for (const std::string_view word :
+       {"loading", "writing", "saving", "downloading", "fetching", "uploading", "extracting", "copying", "tokenizing",
+        "running tokenizer", "map", "filter", "resolving", "preprocessing", "caching"})
+    if (StartsWithWord(text, word)) return text.find('|') < 80;
+  return false;
+}
+
 std::optional<int64_t> FindBarCount(std::string_view text) {
-  const bool is_bar = Contains(text, "it/s") || Contains(text, "s/it");
+  const bool is_bar = (Contains(text, "it/s") || Contains(text, "s/it")) && !IsBarOfPreparation(text);
   for (size_t slash = text.find('/'); is_bar && slash != std::string_view::npos; slash = text.find('/', slash + 1)) {
     size_t begin = slash;
     while (begin > 0 && IsDigit(text[begin - 1])) --begin;
