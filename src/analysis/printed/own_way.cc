@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <vector>
 
 namespace tacet {
@@ -68,6 +69,21 @@ const OwnLine* WhereOthersWait(const LinesOfRanks& tails, const Lines& own, Rank
              : nullptr;
 }
 
+// "00:21:51 reading shard 0005": what a line says behind the time or the rank that it begins with.
+std::string_view WordsOfLine(const OwnLine& line) {
+  const std::string_view text = line.text;
+  return text.substr(std::min(text.find_first_not_of("0123456789:.,-/ []()|T"), text.size()));
+}
+
+// All others, two or more, have come exactly as far.
+bool IsLastOfAll(const LinesOfRanks& tails, const OwnLine& own, Rank rank) {
+  const std::string_view words = WordsOfLine(own);
+  return tails.size() >= 3 && words.size() >= 4 && std::all_of(tails.begin(), tails.end(), [&](const auto& one) {
+           return one.first == rank || (!one.second.empty() && one.second.back()->shape == own.shape &&
+                                        WordsOfLine(*one.second.back()) == words);
+         });
+}
+
 }  // namespace
 
 OwnWay FindOwnWay(const PrintedLines& printed, const RankLife& life) {
@@ -99,6 +115,8 @@ OwnWay FindOwnWay(const PrintedLines& printed, const RankLife& life) {
     way.kind = OwnWay::Kind::communicates;
   } else if (way.other = WhereOthersWait(tails, own, rank); way.other && !OthersPrint(tails, rank, way.own->shape)) {
     way.kind = OwnWay::Kind::other_branch;
+  } else if (IsLastOfAll(tails, *way.own, rank)) {
+    way.kind = OwnWay::Kind::same_line;
   }
   return way;
 }

@@ -16,6 +16,7 @@ struct OwnWay {
     at_work,       // line after line of a kind that no other rank prints
     between,       // its last line was always followed by another one of its own before: `next`
     communicates,  // its last line says that it communicates with the others, and no other rank prints it
+    same_line,     // its last line is that of all others, who went on to the operation behind it
     other_branch,  // all others printed that they communicate; it printed another line instead
   };
   Kind kind = Kind::none;

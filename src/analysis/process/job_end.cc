@@ -234,6 +234,17 @@ const Event* WordsOfAbort(const Incident& incident, const Event& abort) {
   return words ? words : &abort;
 }
 
+// A launcher tells that a process ended with exit code 1, and its own output tells why: that is the reason.
+const Event* OwnErrorOf(const Incident& incident, const Event& exit) {
+  const Event* own = nullptr;
+  if (exit.kind != EventKind::process_exited || !exit.rank.known() || exit.As<ProcessEnd>().code != 1) return &exit;
+  for (const Event& event : incident.events)
+    if (event.rank == exit.rank && IsSignOfCrash(event) && !IsLastWord(event) && EndsSomebody(event) &&
+        event.source.file != exit.source.file && (!own || CameBefore(event, *own)))
+      own = &event;
+  return own ? own : &exit;
+}
+
 }  // namespace
 
 JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outcome& outcome, const OutputFront& front) {
@@ -276,6 +287,7 @@ JobEnd ReadJobEnd(const Incident& incident, const SignsOfLife& life, const Outco
       if (event.kind == EventKind::process_exited && event.As<ProcessEnd>().first_failure == true &&
           event.source.file == crash->source.file && !IsBefore(*crash, event))
         crash = &event;
+  if (crash) crash = OwnErrorOf(incident, *crash);
   // Where nothing else tells why processes ended.
   if (!hang && weak && (!crash || crash->kind == EventKind::abort_signal)) hang = weak;
   // Gloo has no watchdog: who waits in vain raises.

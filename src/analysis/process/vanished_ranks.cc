@@ -68,7 +68,9 @@ Census Count(SignsOfLife& signs) {
     census.told += !life.gpu_error && (life.segfault || (life.exited && IsFirstHandEnd(*life.exited)));
     census.raised += !life.gpu_error && life.exception;
     census.cut += HasCutWords(life) ? 1 : 0;
-    if (life.any() && !HasAWord(life)) census.silent.push_back(&life);
+    // Whom the launcher ended in the end had lived until then.
+    const bool ended_later = life.exited && !IsFirstHandEnd(*life.exited);
+    if (life.any() && !HasAWord(life) && !ended_later) census.silent.push_back(&life);
     if (HasContagiousError(life) && !life.oom_killed && !life.cuda_oom) {
       census.shaken.push_back(&life);
       census.shaken_by_close += life.lost_peer != nullptr;

@@ -266,5 +266,24 @@ TEST(VanishedRanks, WhoHasNoLogOfWarningsWherePeersHaveOneIsSilentTwice) {
   EXPECT_EQ(vanished(false), Ranks({}));
 }
 
+// One GPU fails, one peer loses the connection, and the launcher ends the third, which had lived until then.
+TEST(VanishedRanks, WhomTheLauncherEndedWasNotGoneBefore) {
+  for (const bool ended : {true, false}) {
+    JobSketch job(3, {CallSource::nccl_log});
+    job.Rounds(5);
+    job.GiveOutputs();
+    job.Wait(kSecondNs);
+    LoseAPeer(job, 2);
+    FailOnGpu(job, 1);
+    if (ended) {
+      auto& end = job.Say(0, EventKind::process_exited).Make<ProcessEnd>();
+      end.code = -15;
+      end.first_failure = false;
+    }
+    const VanishedRead read(job);
+    EXPECT_EQ(read.Faulty(), ended ? Ranks({1}) : Ranks({})) << ended;
+  }
+}
+
 }  // namespace
 }  // namespace tacet

@@ -8,16 +8,16 @@
 namespace tacet {
 namespace {
 
-struct Wait {
+struct WaitOfOne {
   int32_t rank = -1;  // -1: a traceback without a name
   OpKind op = OpKind::unknown;
   bool lost = false, backward = false;
 };
 
 // How many ranks wait in each operation; 0: nobody knows whose tracebacks these are.
-std::vector<size_t> Sizes(const std::vector<Wait>& waits, int32_t ranks = 3) {
+std::vector<size_t> Sizes(const std::vector<WaitOfOne>& waits, int32_t ranks = 3) {
   JobSketch job(ranks, {});
-  for (const Wait& wait : waits) {
+  for (const WaitOfOne& wait : waits) {
     Event& raised = wait.rank < 0 ? job.Tell(EventKind::exception) : job.Say(wait.rank, EventKind::exception);
     raised.Make<Raised>().type = "RuntimeError";
     if (wait.backward) raised.Make<Raised>().during = Activity::backward;
@@ -32,26 +32,27 @@ std::vector<size_t> Sizes(const std::vector<Wait>& waits, int32_t ranks = 3) {
   return sizes;
 }
 
-constexpr OpKind kBarrier = OpKind::barrier, kReduce = OpKind::all_reduce;
+constexpr OpKind kPartedBarrier = OpKind::barrier, kReduce = OpKind::all_reduce;
 
 TEST(PartedWaits, RanksWaitInTwoOperations) {
-  EXPECT_EQ(Sizes({{0, kBarrier}, {1, {}, false, true}, {2, {}, false, true}}), (std::vector<size_t>{2, 1}));
-  EXPECT_EQ(Sizes({{0, kBarrier}, {1, kReduce, true}, {2, kReduce}}), (std::vector<size_t>{2, 1}))
+  EXPECT_EQ(Sizes({{0, kPartedBarrier}, {1, {}, false, true}, {2, {}, false, true}}), (std::vector<size_t>{2, 1}));
+  EXPECT_EQ(Sizes({{0, kPartedBarrier}, {1, kReduce, true}, {2, kReduce}}), (std::vector<size_t>{2, 1}))
       << "the first to give up leaves, and the others lose it where they wait";
   EXPECT_EQ(Sizes({{0, OpKind::send}, {1, kReduce}, {2, kReduce}}), (std::vector<size_t>{2, 1}));
   EXPECT_EQ(Sizes({{0, OpKind::send}, {1, OpKind::send}}, 2), std::vector<size_t>{2}) << "each sends first";
-  EXPECT_EQ(Sizes({{-1, kBarrier}, {-1, kReduce}}), (std::vector<size_t>{0, 0}));
+  EXPECT_EQ(Sizes({{-1, kPartedBarrier}, {-1, kReduce}}), (std::vector<size_t>{0, 0}));
 }
 
 TEST(PartedWaits, WaitsThatTellNoDifference) {
   EXPECT_TRUE(Sizes({{0, kReduce}, {1, kReduce}, {2, kReduce}}).empty()) << "all in one";
-  EXPECT_TRUE(Sizes({{0, kBarrier}, {1, kReduce}}).empty()) << "where the third one is nobody knows";
-  EXPECT_TRUE(Sizes({{0, kBarrier}, {1, {}}, {2, {}}}).empty()) << "the tracebacks do not show the operation";
-  EXPECT_TRUE(Sizes({{0, kBarrier, true}, {1, kReduce, true}, {2, kReduce, true}}).empty()) << "nobody waited long";
+  EXPECT_TRUE(Sizes({{0, kPartedBarrier}, {1, kReduce}}).empty()) << "where the third one is nobody knows";
+  EXPECT_TRUE(Sizes({{0, kPartedBarrier}, {1, {}}, {2, {}}}).empty()) << "the tracebacks do not show the operation";
+  EXPECT_TRUE(Sizes({{0, kPartedBarrier, true}, {1, kReduce, true}, {2, kReduce, true}}).empty())
+      << "nobody waited long";
 }
 
 // Gloo's check ended rank 2 of four.
-struct Checked {
+struct PartedCheck {
   int64_t expected = 4, received = 1844;
   bool backward = true;        // the peers were in the backward pass, or else in an all_reduce
   int32_t raised_before = -1;  // this rank had raised an error of its own, and had continued
@@ -60,7 +61,7 @@ struct Checked {
   bool thread = false;               // the error before was one of a thread
 };
 
-CheckedStranger FindStranger(const Checked& checked, Incident& incident) {
+CheckedStranger FindStranger(const PartedCheck& checked, Incident& incident) {
   JobSketch job(4, {});
   if (checked.raised_before >= 0) {
     Event& raised = job.Say(checked.raised_before, EventKind::exception);
@@ -87,7 +88,7 @@ CheckedStranger FindStranger(const Checked& checked, Incident& incident) {
   return FindCheckedStranger(incident, life, ReadNamelessWaits(incident));
 }
 
-Rank Stranger(const Checked& checked) {
+Rank Stranger(const PartedCheck& checked) {
   Incident incident;
   return FindStranger(checked, incident).odd;
 }
@@ -97,14 +98,14 @@ TEST(CheckedStranger, PeersInTheBackwardPassTellWhoWasElsewhere) {
   EXPECT_EQ(Stranger({.expected = 2048, .received = 4096}), Rank{2}) << "sizes of a model are those of all";
   EXPECT_EQ(Stranger({.peers = 2}), Rank{2}) << "one traceback was lost among others";
   EXPECT_FALSE(Stranger({.peers = 1}).known());
-  EXPECT_FALSE(Stranger({.of_last = kBarrier}).known()) << "one of the peers may be the odd one";
+  EXPECT_FALSE(Stranger({.of_last = kPartedBarrier}).known()) << "one of the peers may be the odd one";
 }
 
 TEST(CheckedStranger, PeersInOneCallTellItWhereNextToNothingWasExpected) {
   EXPECT_EQ(Stranger({.backward = false}), Rank{2});
   EXPECT_FALSE(Stranger({.expected = 2048, .received = 4096, .backward = false}).known()) << "its peer may be wrong";
   EXPECT_FALSE(Stranger({.expected = 4, .received = 8, .backward = false}).known());
-  EXPECT_FALSE(Stranger({.backward = false, .of_last = kBarrier}).known());
+  EXPECT_FALSE(Stranger({.backward = false, .of_last = kPartedBarrier}).known());
 }
 
 TEST(CheckedStranger, WhoContinuedAfterAnErrorOfItsOwnWasElsewhere) {

@@ -512,5 +512,21 @@ TEST(TorchLogImport, AKeyOfTheStoreNamesWhoShouldHaveWrittenIt) {
   EXPECT_EQ(missing("wait timeout after 300000ms, keys: /epoch/3"), nobody);
 }
 
+TEST(TorchLogImport, AStoreWaitTellsWhoseKeyItIs) {
+  const auto wait = [](const std::string& key) {
+    return OneEvent(
+               ReadText("[rank0]: torch.distributed.DistStoreError: wait timeout after 9000ms, keys: " + key + "\n",
+                        "o"),
+               EventKind::store_wait_timeout)
+        .As<StoreWait>();
+  };
+  EXPECT_EQ(wait("/default_pg/0//tokenizer").own_key, "tokenizer");
+  EXPECT_FALSE(wait("/default_pg/0//tokenizer").of_group);
+  EXPECT_TRUE(wait("/default_pg/0//1//cpu//0/1").of_group);
+  EXPECT_EQ(wait("/default_pg/0//1//cpu//0/1").own_key, "");
+  EXPECT_FALSE(wait("/default_pg/0//cpu//0/1").of_group) << "the job's first group";
+  EXPECT_EQ(wait("/default_pg/0//store_based_barrier_key:1").own_key, "");
+}
+
 }  // namespace
 }  // namespace tacet

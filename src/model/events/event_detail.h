@@ -238,6 +238,8 @@ struct StoreWait {
   int64_t timeout_ms = -1;
   bool pair = false;  // the communicator of one send or receive; otherwise that of a whole group
   std::string bar;    // a progress bar that somebody drew into the same output at that time: "Tokenizing: 90%"
+  bool of_group = false;  // members of a further group, which all ranks must create together, meet by this key
+  std::string own_key;    // a key of the program's own, without what PyTorch puts before it: "tokenizer"
 };
 
 // What kept a launcher from starting the ranks, by its own words.

@@ -12,6 +12,7 @@
 #include "rules/findings/init_finding.h"
 #include "rules/findings/late_joiner.h"
 #include "rules/findings/odd_holders.h"
+#include "rules/findings/store_wait_finding.h"
 #include "rules/words/words.h"
 
 namespace tacet {
@@ -325,6 +326,8 @@ static RuleAnswer JudgeInitMismatch(const Case& facts) {
   if (answer.findings.empty()) JudgeMissingGpus(facts, answer);
   if (answer.findings.empty()) JudgeNumbering(facts, answer);
   if (auto alone = FindLoneGroup(facts); alone && answer.findings.empty()) answer.findings.push_back(std::move(*alone));
+  if (auto lone = LoneCreatorFinding(facts); lone && answer.findings.empty())
+    answer.findings.push_back(std::move(*lone));
   return answer;
 }
 

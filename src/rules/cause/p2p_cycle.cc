@@ -64,10 +64,23 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
   if (heads.empty()) return;
   const OpKind kind = heads.begin()->second.second->kind;
   const bool sends = kind == OpKind::send;
-  Finding finding;
   for (const auto& [rank, head] : heads) {
     const Rank next = peer_of(*head.second);
     if (head.second->kind != kind || !heads.count(next) || (sends && !receives_behind(next, rank))) return;
+  }
+  // Who waits for a rank of the circle, and for whom nobody waits, is no part of it.
+  const auto is_in_circle = [&](Rank rank) {
+    Rank next = peer_of(*heads.at(rank).second);
+    for (size_t i = 0; i < heads.size() && next != rank; ++i) next = peer_of(*heads.at(next).second);
+    return next == rank;
+  };
+  Finding finding;
+  for (const auto& [rank, head] : heads) {
+    const Rank next = peer_of(*head.second);
+    if (!is_in_circle(rank)) {
+      finding.affected_ranks.push_back(rank);
+      continue;
+    }
     finding.ranks.push_back(rank);
     if (finding.evidence.size() < 3)
       finding.evidence.push_back(CiteCall(facts.incident, *head.first, *head.second,
@@ -80,8 +93,8 @@ static void JudgeCycleWithoutStarts(const Case& facts, const SourceAnalysis& sou
   finding.status = Status::hang;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
-  finding.operation = RefOf(*heads.begin()->second.second);
-  finding.group = heads.begin()->second.second->group;
+  finding.operation = RefOf(*heads.at(finding.ranks[0]).second);
+  finding.group = heads.at(finding.ranks[0]).second->group;
   finding.headline = RankWords(finding.ranks) + " wait for each other in " + std::string(Name(kind)) +
                      ": on each, the " + (sends ? "receive" : "send") +
                      " that its peer waits for comes after its own " + (sends ? "send" : "receive");

@@ -79,6 +79,20 @@ TEST(P2pCycle, ReceivesThatWaitForEachOtherMakeACircle) {
   }
 }
 
+// Rank 0 waits for rank 1 as well, and nobody waits for rank 0.
+TEST(P2pCycle, WhoeverWaitsForTheCircleIsNoPartOfIt) {
+  JobSketch job(3);
+  for (int i = 0; i < 3; ++i) {
+    for (int32_t r = 0; r < 2; ++r) job.Issue(r, Send(r + 1, CallState::completed));
+    for (int32_t r = 0; r < 2; ++r) job.Issue(r + 1, Recv(r, CallState::completed));
+  }
+  for (int32_t r = 0; r < 3; ++r) job.Issue(r, Recv(r == 1 ? 2 : 1, CallState::enqueued));
+  for (int32_t r = 0; r < 3; ++r) job.StreamOf(r).knows_start = false;
+  job.Wait(600 * kSecondNs);
+  for (int32_t r = 0; r < 3; ++r) job.TimeOut(r, r == 1 ? 7 : 4);
+  EXPECT_EQ(JudgedCase(job).Only("p2p-cycle").ranks, Ranks({1, 2}));
+}
+
 TEST(P2pCycle, ARankWhoseGpuIsElsewhereOpensTheCircle) {
   JobSketch job(4);
   job.Rounds(4);

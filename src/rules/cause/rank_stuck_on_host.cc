@@ -5,6 +5,7 @@
 
 #include "rules/findings/output_finding.h"
 #include "rules/findings/standstill_finding.h"
+#include "rules/findings/store_wait_finding.h"
 #include "rules/findings/told_stacks.h"
 #include "rules/rule.h"
 #include "rules/words/words.h"
@@ -51,6 +52,8 @@ static RuleAnswer JudgeStuckOnHost(const Case& facts) {
       if (told->open) answer.open.push_back(std::move(*told->open));
     } else if (auto awaited = AwaitedStackFinding(facts)) {
       answer.findings.push_back(std::move(*awaited));
+    } else if (auto writer = AwaitedWriterFinding(facts)) {
+      answer.findings.push_back(std::move(*writer));
     }
     return answer;
   }

@@ -25,6 +25,9 @@ std::string WayWords(const OwnWay& way) {
     case OwnWay::Kind::other_branch:
       return "its process was alive and took another path: its last line is " + QuotedLine(*way.own) +
              ", and it has not printed " + QuotedLine(*way.other) + " as all others have";
+    case OwnWay::Kind::same_line:
+      return "its process was alive: its last line is " + QuotedLine(*way.own) +
+             ", as that of all others, so it is most likely stuck in what comes behind this line, or slow there";
     default: return "";
   }
 }
@@ -45,7 +48,9 @@ void CiteWay(const OwnWay& way, const std::string& who, Finding& finding) {
                           "signal): every collective in it, and every one that it skips, must be issued by all ranks.";
   } else {
     finding.fix.front() =
-        (way.next ? "Look at what " + who + " does between these two lines" : "Look at the last lines of " + who) +
+        (way.next                              ? "Look at what " + who + " does between these two lines"
+         : way.kind == OwnWay::Kind::same_line ? "Look at what " + who + " does between this line and the operation"
+                                               : "Look at the last lines of " + who) +
         ": what does it wait for (a server, a file, another process), or is it work that takes "
         "longer than the others' time limit?";
   }

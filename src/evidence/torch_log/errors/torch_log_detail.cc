@@ -243,7 +243,12 @@ EventDetail DetailOf(const TorchLogRecord& record) {
     case TorchLogKind::job_time_limit: return TimeLimit{record.subject};
     case TorchLogKind::node_failed: return NodeFailure{record.subject, record.object == kHeartbeat};
     case TorchLogKind::store_wait_timeout:
-      return StoreWait{record.subject, record.value, record.value2 == 1, record.object};
+      return StoreWait{record.subject,
+                       record.value,
+                       record.value2 == 1,
+                       record.object,
+                       IsKeyOfGroup(record.subject),
+                       std::string(OwnKeyIn(record.subject))};
     case TorchLogKind::rendezvous_incomplete:
       return Rendezvous{record.value,
                         record.value2,

@@ -45,6 +45,10 @@ LineUse ReadStoreText(const LogLine& line, FailureState& state, RecordList& out)
 void DropFewRetries(TorchLog& log);
 // The rank that writes a key of the store, where the key names one; -1 otherwise.
 int32_t RankInStoreKey(std::string_view key);
+// Members of a group beside the job's first one meet by this key.
+bool IsKeyOfGroup(std::string_view key);
+// The name of a key of the program's own: "tokenizer" of "/default_pg/0//tokenizer"; empty for keys of PyTorch's own.
+std::string_view OwnKeyIn(std::string_view key);
 // "Connection closed by peer [10.0.1.17]:22780"; `certain` when the context is communication for sure.
 LineUse ReadLostConnection(const LogLine& line, bool certain, RecordList& out);
 

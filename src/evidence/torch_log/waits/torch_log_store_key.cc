@@ -30,7 +30,24 @@ int32_t RankWordInKey(std::string_view key) {
   return -1;
 }
 
+constexpr std::string_view kFirstGroup = "default_pg/0//";
+
 }  // namespace
+
+bool IsKeyOfGroup(std::string_view key) {
+  auto rest = After(key, kFirstGroup);
+  int64_t group = 0;
+  return rest && TakeNumber(*rest, &group) && group > 0 && TakeLiteral(*rest, "//") &&
+         (rest->starts_with("cpu//") || rest->starts_with("cuda//") || rest->starts_with("xpu//"));
+}
+
+std::string_view OwnKeyIn(std::string_view key) {
+  const auto rest = After(key, kFirstGroup);
+  if (!rest || rest->empty() || rest->size() > 80 || IsDigit(rest->front()) ||
+      ContainsAny(*rest, {"//", ", ", "barrier", "cuda", "worker_count", "torchelastic"}))
+    return {};
+  return *rest;
+}
 
 int32_t RankInStoreKey(std::string_view key) {
   if (key.empty() || key.find(", ") != std::string_view::npos) return -1;  // several: those that are there stand too
