@@ -143,10 +143,14 @@ void MarkSilentRanks(SignsOfLife& signs, const Census& census, bool somebody_lef
     life->vanished |= life->fell_silent && others_warn && census.silent.size() == 1 && life->has_output &&
                       !life->has_cut_file && all_others([](const RankLife& other) { return other.has_output; });
     life->vanished |= life->fell_silent && census.silent.size() == 1 && IsMissedByGloo(signs, *life);
-    // All others print that they lost a peer, in the same kind of file, and none of them got less far.
+    // All others print that they lost a peer, or its memory under their kernels, in the same kind of file, and none of
+    // them got less far.
+    const bool one_lost_it = std::any_of(signs.ranks.begin(), signs.ranks.end(),
+                                         [](const auto& other) { return other.second.remote_error != nullptr; });
     life->vanished |= life->fell_silent && census.silent.size() == 1 && life->has_output && !life->has_cut_file &&
-                      all_others([&](const RankLife& other) {
-                        return other.has_output && other.remote_error && other.last_step <= life->last_step;
+                      one_lost_it && all_others([&](const RankLife& other) {
+                        return other.has_output && (other.remote_error || other.shared_gpu_error) &&
+                               other.last_step <= life->last_step;
                       });
   }
 }

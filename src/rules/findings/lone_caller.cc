@@ -123,8 +123,8 @@ std::optional<Finding> LoneCallerFinding(const Case& facts) {
       "Find out why " + who + " calls " + std::string(function) + " in " + apart.one->where +
           " and the others do not: a call under 'if rank == 0' (saving, evaluation, metrics, logging), a branch on a "
           "local value, or fewer batches on one rank.",
-      "Let all ranks make this call, or none. A metric that is reduced over all ranks has to be computed on all of "
-      "them, also if only one prints it.",
+      "Let all ranks make this call, or none. Compute a metric on all ranks where it is reduced over them, even if "
+      "only one rank prints it.",
       "If all ranks make it: what do the others wait for in " + apart.place +
           "? Take their stacks twice, a few seconds apart (py-spy dump --native --pid PID)."};
   return finding;
@@ -146,11 +146,11 @@ std::optional<Finding> WentOnFinding(const Case& facts) {
   Finding finding = FindingOf(facts, apart, "collective-skipped");
   const std::string who = RankWords(finding.ranks), place = CodePlaceWords(error->raised.place);
   finding.confidence = Confidence::likely;
-  finding.headline = who + " went on after " + error->raised.type + (place.empty() ? "" : " in " + place) +
-                     " and is in " + apart.one->where + ", while " + RankWords(apart.ranks) + " are in " +
-                     apart.place + ": most likely it left out collectives that the others make there";
+  finding.headline = who + " continued after " + error->raised.type + (place.empty() ? "" : " in " + place) +
+                     " and is in " + apart.one->where + ", while " + RankWords(apart.ranks) + " are in " + apart.place +
+                     ": most likely it left out collectives that the others make there";
   finding.evidence.insert(finding.evidence.begin(),
-                          {error->source, error->words, "the error after which " + who + " went on"});
+                          {error->source, error->words, "the error after which " + who + " continued"});
   finding.fix = {
       "Fix the error" + (place.empty() ? "" : " in " + place) + " on " + who + ": " + error->raised.type +
           (error->words.empty() ? "." : " (" + MessageWords(error->words, 100) + ")."),

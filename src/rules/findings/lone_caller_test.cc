@@ -82,7 +82,7 @@ Incident WithAnErrorOf(uint32_t process) {
 TEST(WentOn, TheRankThatCaughtAnErrorAndIsElsewhereLeftCallsOut) {
   const Finding finding = JudgedCase(WithAnErrorOf(0)).Only("collective-skipped");
   EXPECT_EQ(finding.ranks, std::vector<Rank>{Rank{0}});
-  EXPECT_NE(finding.headline.find("went on after ValueError in read_rows (train.py:20)"), std::string::npos)
+  EXPECT_NE(finding.headline.find("continued after ValueError in read_rows (train.py:20)"), std::string::npos)
       << finding.headline;
 }
 

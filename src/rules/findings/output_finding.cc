@@ -172,6 +172,12 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   finding.fix = {"Look at " + odd->where + " on " + who +
                      ": what does it wait for (a lock that it holds itself, storage, another process)?",
                  "Keep work that only one rank does short, or let the others wait for it at a barrier."};
+  // Calls into C++ have no frame of Python.
+  if (!odd->certain)
+    finding.fix.insert(
+        finding.fix.begin() + 1,
+        "If it makes a call there that all ranks must make (a collective, full_tensor(), state_dict(), a "
+        "metric's compute()): let all ranks make it, or none.");
   return finding;
 }
 
