@@ -11,7 +11,7 @@ test_packages=(libgtest-dev:/usr/include/gtest/gtest.h python3:python3 nodejs:no
                prometheus:promtool prometheus-node-exporter:prometheus-node-exporter clickhouse-server:clickhouse-server
                python3-yaml:/usr/lib/python3/dist-packages/yaml/__init__.py dpkg-dev:dpkg-shlibdeps file:file openssl:openssl
                munge:munged slurm-client:srun slurmctld:slurmctld slurmd:slurmd openmpi-bin:mpirun
-               iproute2:ip openssh-client:ssh openssh-server:/usr/sbin/sshd)
+               iproute2:ip zstd:zstd openssh-client:ssh openssh-server:/usr/sbin/sshd)
 bench_packages=(libbenchmark-dev:/usr/include/benchmark/benchmark.h python3:python3 zstd:zstd time:/usr/bin/time)
 fuzz_packages=(clang-16:clang++-16)
 dist_packages=(clang-16:clang++-16 lld-16:ld.lld-16 debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg python3:python3)

@@ -7,8 +7,10 @@ tests/stragglers/truth.json holds the rank, and what its delay was measured to c
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
+import tempfile
 import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "stragglers"
@@ -65,6 +67,25 @@ class RecordedDelays(unittest.TestCase):
             far += off > 0.5 * measured + 2 * error and name not in MAY_BE_FAR
         self.assertGreaterEqual(near, 76)
         self.assertEqual(far, 0)
+
+
+class WithoutTimesOfTheGpu(unittest.TestCase):
+    """The same records as PyTorch writes them without TORCH_NCCL_ENABLE_TIMING: when each operation was issued, and no more."""
+
+    def test_nobody_but_the_slowed_rank_is_named(self):
+        named = 0
+        for name, truth in list(TRUTH.items())[::3]:
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                for file in (FOLDER / name).glob("nccl_trace_rank_*.zst"):
+                    record = pickle.loads(subprocess.run(["zstd", "-dc", file], capture_output=True, check=True).stdout)
+                    for entry in record["entries"]:
+                        entry["duration_ms"] = None
+                    (pathlib.Path(folder) / file.stem).write_bytes(pickle.dumps(record))
+                said = subprocess.run([TACET, "diagnose", "--json", folder], capture_output=True, text=True)
+                ranks = json.loads(said.stdout)["verdict"]["ranks"]
+                self.assertIn(ranks, ([], [truth["rank"]]) if "rank" in truth else ([],))
+                named += bool(ranks)
+        self.assertGreaterEqual(named, 15)
 
 
 if __name__ == "__main__":

@@ -284,6 +284,7 @@ StragglerReport JudgeIssues(PaceSource source, IssueRounds issues) {
   std::erase_if(report.stragglers, [&](const auto& one) { return !ReplayWithPeers(view.rounds, one.rank).known; });
   for (Straggler& one : report.stragglers) one.trust = Trust::possible;
   AddCosts(report);
+  if (source == PaceSource::flight_records) report.source = "the times of issue in flight records";
   return report;
 }
 
@@ -335,7 +336,12 @@ StragglerReport FindStragglers(const Incident& incident, bool calls_are_whole,
     MeasuredView view{PaceSource::flight_records, MatchTimedCalls(incident), TransfersOfCalls(incident)};
     if (!view.rounds.empty() || !view.transfers.empty()) measured.push_back(std::move(view));
   }
-  if (incident.timelines.size() < 2) return SettleMeasured(incident, measured);
+  if (incident.timelines.size() < 2) {
+    // Flight records without times of the GPU still hold when each operation was issued.
+    if (measured.empty() && calls_are_whole && !HasCutRecord(incident))
+      return JudgeIssues(PaceSource::flight_records, MatchIssues(incident, CallSource::flight_recorder));
+    return SettleMeasured(incident, measured);
+  }
   std::vector<CollectiveRound> rounds;
   if (aligned) {
     rounds = *aligned;
