@@ -95,11 +95,12 @@ void ForgivePrintedErrors(Incident& incident) {
 }
 
 // The main thread of a process is in the program's own code again, in a stack that stands behind the error in the same
-// file: an exception that nobody caught would have ended it.
+// file: an exception that nobody caught would have ended it. Not one that a timer wrote: those are often kept in files
+// of their own, and put behind the output when files are joined.
 bool RunsOnBehind(const Incident& incident, const Event& event) {
   return std::any_of(incident.threads.begin(), incident.threads.end(), [&](const ThreadStack& thread) {
-    if (thread.speaker != event.speaker || !thread.is_main || thread.source.file != event.source.file ||
-        thread.source.line <= event.source.line)
+    if (thread.speaker != event.speaker || !thread.is_main || thread.timer_s >= 0 ||
+        thread.source.file != event.source.file || thread.source.line <= event.source.line)
       return false;
     const std::vector<Frame>& frames = incident.stacks.Get(thread.stack);
     if (frames.size() < 2 || incident.strings.Get(frames.back().function) != "<module>") return false;

@@ -87,7 +87,9 @@ TEST(HandledErrors, AStackBeforeTheErrorOrOfTheEndOfAProcessDoesNot) {
   earlier.threads[0].source.line = 10;
   Incident ends = WithAStackOf({"_shutdown", "<module>"});
   Incident bare = WithAStackOf({"run", "_bootstrap"});
-  for (Incident* incident : {&earlier, &ends, &bare}) {
+  Incident timed = WithAStackOf({"train_step", "<module>"});
+  timed.threads[0].timer_s = 30;
+  for (Incident* incident : {&earlier, &ends, &bare, &timed}) {
     ForgiveHandledErrors(*incident);
     EXPECT_EQ(incident->events.size(), 1u);
     EXPECT_TRUE(incident->survived.empty());
