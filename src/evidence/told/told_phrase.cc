@@ -72,6 +72,14 @@ void AddRefusal(std::string_view line, const SourceRef& source, Fragment& fragme
   ReadMeaning(event);
 }
 
+// "fails in all_reduce", "after 40 minutes": whoever is that far has connected to its peers.
+bool TellsWork(std::string_view low) {
+  return HasAnyWord(low, {"all_reduce", "allreduce",      "all-reduce", "allgather",  "all_gather", "all-gather",
+                          "broadcast",  "reduce_scatter", "alltoall",   "all_to_all", "backward",   "training",
+                          "inference",  "serving",        "requests",   "session",    "epoch",      "epochs",
+                          "steps",      "iterations",     "hours",      "hour",       "minutes"});
+}
+
 bool TellsConnection(const Event& event) {
   switch (event.kind) {
     case EventKind::connect_failed:
@@ -100,10 +108,12 @@ void AddConnection(std::string_view line, bool titled, const SourceRef& source, 
   if (!TellsThatItHappened(low) && !itself) return;
   if (std::any_of(fragment.events.begin(), fragment.events.end(), TellsConnection)) return;
   Event& event = fragment.events.emplace_back();
-  event.kind = EventKind::connect_failed;
+  // What is reset in the middle of the work was open: a peer is gone, and the setup went well.
+  const bool was_open = found->low == "connection reset by peer" && TellsWork(low);
+  event.kind = was_open ? EventKind::connection_lost : EventKind::connect_failed;
   event.speaker = kNobody;
   event.source = source;
-  event.Make<ConnectFailure>().words = std::string(found->words);
+  if (!was_open) event.Make<ConnectFailure>().words = std::string(found->words);
   event.text = std::string(Trim(line).substr(0, 400));
   event.Set(Meaning::in_prose);
   ReadMeaning(event);

@@ -56,6 +56,10 @@ TEST(ToldPhrase, AConnectionErrorInASentence) {
     EXPECT_EQ(fragment.events[0].kind, EventKind::connect_failed) << line;
     EXPECT_TRUE(fragment.events[0].Means(Meaning::in_prose)) << line;
   }
+  const Fragment later =
+      Told("one worker gets \"Connection reset by peer\" in all_reduce after 40 minutes", false, true);
+  ASSERT_EQ(later.events.size(), 1u);
+  EXPECT_EQ(later.events[0].kind, EventKind::connection_lost) << "who works has passed the setup";
   for (const char* line :
        {"Does your job get connection refused as well?",
         "The connection reset by peer error is fixed with the new port",

@@ -190,8 +190,23 @@ static bool StatesSilence(std::string_view part) {
          !HasAnyWord(part, {"normal", "expected", "only", "kept", "deleted", "rotated", "store", "stored"});
 }
 
+// "jobs are forever pending": they wait for their turn, and none of them runs.
+static bool SpeaksOfAQueue(std::string_view part) {
+  return HasAnyWord(part, {"pending", "queued", "in the queue", "in queue", "in line"}) &&
+         HasAnyWord(part, {"job", "jobs", "pod", "pods", "task", "tasks", "it", "they", "forever", "stuck", "stays"});
+}
+
+// "nvidia-bug-report.sh freezes", "py-spy hangs": tools that somebody runs beside the job.
+bool SpeaksOfATool(std::string_view part) {
+  return HasAnyWord(part, {"nvidia-bug-report.sh", "nvidia-bug-report", "py-spy", "gdb", "cuda-gdb", "dmesg", "lspci",
+                           "dcgmi", "ibstat", "ibdiagnet", "kubectl", "docker pull", "docker build", "pip install",
+                           "the browser", "the terminal", "tensorboard", "vscode"}) &&
+         !HasAnyWord(part, {"job", "training", "program", "ranks", "processes", "script", "shows", "says", "rank"});
+}
+
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
+  if (SpeaksOfAQueue(part) || SpeaksOfATool(part)) return false;
   if (DeniesProgress(part)) return true;
   if (StatesSilence(part) && !GoesOnEachTime(part)) return true;
   const bool says =

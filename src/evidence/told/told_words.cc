@@ -14,6 +14,7 @@
 #include "base/text_scan.h"
 #include "evidence/meaning/bare_message.h"
 #include "evidence/meaning/unread_error.h"
+#include "evidence/told/prose_events.h"
 #include "evidence/told/shown_adapters.h"
 #include "evidence/told/told_chinese.h"
 #include "evidence/told/told_error.h"
@@ -143,6 +144,18 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
   event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
+// "In most cases, `nvidia-bug-report.sh` freezes": code is no prose, but it may be what the verb is about.
+bool BlamesATool(std::string_view line) {
+  for (size_t open = line.find('`'); open != std::string_view::npos;) {
+    const size_t close = line.find('`', open + 1);
+    if (close == std::string_view::npos) return false;
+    const std::string low = LowSentence(line.substr(open + 1, close - open - 1));
+    if (SpeaksOfATool(low) && StatesAHang(LowSentence(line.substr(close + 1, 24)))) return true;
+    open = line.find('`', close + 1);
+  }
+  return false;
+}
+
 }  // namespace
 
 bool SaysItHangs(std::string_view line) { return SaysItHangs(line, ProseOf(line)); }
@@ -151,6 +164,7 @@ bool SaysItHangs(std::string_view line, std::string_view prose) {
   if (ChineseSaysItHangs(line)) return true;
   // Programs print short lines, too: only what a person marked up counts.
   if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
+  if (BlamesATool(line)) return false;
   const std::string low = LowSentence(prose);
   // "simply stops with this error" tells an end.
   if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
@@ -255,6 +269,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   // The tool's own answers and records tell what it said itself.
   if (fragment.format == "run_record") return;
   if (bytes.size() > kMostTold || bytes.find('\0') != std::string_view::npos) return;
+  DropRepeatedInProse(bytes, fragment);
   std::set<uint32_t> read;
   // A step in a sentence ("at step 197 it stops") is no line of progress.
   for (const Event& event : fragment.events)

@@ -28,6 +28,15 @@ TEST(ToldWords, AHangWithoutAnyMessageIsAHang) {
   EXPECT_FALSE(SaysItHangs("It runs without any issues and never hangs on this machine"));
 }
 
+TEST(ToldWords, AQueueAndAToolDoNotHangTheJob) {
+  EXPECT_FALSE(SaysItHangs("Since the upgrade my jobs stay pending forever and no node takes them."));
+  EXPECT_FALSE(SaysItHangs("In most cases `nvidia-bug-report.sh` freezes while it runs on that node."));
+  EXPECT_FALSE(SaysItHangs("On that host py-spy hangs as well and prints no stack."));
+  EXPECT_TRUE(SaysItHangs("The job hangs forever at the second step of the epoch."));
+  EXPECT_TRUE(SaysItHangs("In most cases `python train.py` freezes in the first step."));
+  EXPECT_TRUE(SaysItHangs("py-spy shows that the training hangs in the barrier."));
+}
+
 TEST(ToldWords, WhatNeverComesBackHangs) {
   for (const char* line :
        {"It stops at the pynccl step and never begins to load the model.", "The save never returns on four ranks",
