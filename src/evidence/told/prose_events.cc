@@ -124,6 +124,12 @@ void DropRepeatedInProse(std::string_view bytes, Fragment& fragment) {
     dropped.push_back(TellsTrouble(event) && is_prose(event) && WitnessOf(event) != Witness::reporter &&
                       !event.rank.known() && event.pid < 0 &&
                       (PlaysDown(lines.at(event.source.line)) || repeats(event)));
+  // Without a fence a line at the end may as well be the log's own.
+  const bool fenced = Contains(bytes, "```");
+  for (Event& event : fragment.events)
+    if ((fenced || (event.source.line == 1 && !TitleOf(bytes).empty())) && TellsTrouble(event) && is_prose(event) &&
+        !event.rank.known() && event.pid < 0)
+      event.Set(Meaning::in_prose);
   size_t at = 0;
   std::erase_if(fragment.events, [&](const Event&) { return dropped[at++]; });
 }

@@ -9,6 +9,7 @@
 #include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "evidence/told/told_lines.h"
+#include "evidence/told/told_subject.h"
 
 namespace tacet {
 
@@ -188,20 +189,6 @@ static bool StatesSilence(std::string_view part) {
   if (prints && HasAnyWord(part, {"stopped printing", "stopped logging", "stopped the output"})) return true;
   return prints && TellsALongTime(part) &&
          !HasAnyWord(part, {"normal", "expected", "only", "kept", "deleted", "rotated", "store", "stored"});
-}
-
-// "jobs are forever pending": they wait for their turn, and none of them runs.
-static bool SpeaksOfAQueue(std::string_view part) {
-  return HasAnyWord(part, {"pending", "queued", "in the queue", "in queue", "in line"}) &&
-         HasAnyWord(part, {"job", "jobs", "pod", "pods", "task", "tasks", "it", "they", "forever", "stuck", "stays"});
-}
-
-// "nvidia-bug-report.sh freezes", "py-spy hangs": tools that somebody runs beside the job.
-bool SpeaksOfATool(std::string_view part) {
-  return HasAnyWord(part, {"nvidia-bug-report.sh", "nvidia-bug-report", "py-spy", "gdb", "cuda-gdb", "dmesg", "lspci",
-                           "dcgmi", "ibstat", "ibdiagnet", "kubectl", "docker pull", "docker build", "pip install",
-                           "the browser", "the terminal", "tensorboard", "vscode"}) &&
-         !HasAnyWord(part, {"job", "training", "program", "ranks", "processes", "script", "shows", "says", "rank"});
 }
 
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
@@ -408,7 +395,7 @@ bool StatesSlowness(std::string_view part) {
       // "a huge delay between the epochs"
       (HasAnyWord(part, {"delay", "delays", "latency", "gap"}) &&
        HasAnyWord(part, {"excessive", "huge", "very long", "too long", "unacceptable", "enormous"})) ||
-      StatesStutter(part);
+      StatesIdleBetweenSteps(part) || StatesStutter(part);
   // What is denied there is the expectation.
   const bool misses = HasAnyWord(part, {"not as good as", "not as high as", "not as fast as"});
   // "4 times slower than it should be" supposes nothing.

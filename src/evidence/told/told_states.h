@@ -33,8 +33,6 @@ bool StatesThatOneIsIdle(std::string_view sentence);
 bool StatesThatOthersWait(std::string_view sentence);
 bool StatesThatAllWaitButOne(std::string_view sentence);
 bool StatesAHang(std::string_view part);
-// Of a tool that somebody runs beside the job, and not of the job: "nvidia-bug-report.sh freezes".
-bool SpeaksOfATool(std::string_view part);
 bool StatesAStop(std::string_view part);
 bool StatesSlowness(std::string_view part);
 // What a sentence that tells of slowness says to differ between the fast and the slow case: "the number of nodes";

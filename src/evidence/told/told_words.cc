@@ -25,9 +25,11 @@
 #include "evidence/told/told_place.h"
 #include "evidence/told/told_remedy.h"
 #include "evidence/told/told_states.h"
+#include "evidence/told/told_subject.h"
 #include "evidence/told/told_title.h"
 #include "evidence/told/told_tried.h"
 #include "evidence/told/told_uneven.h"
+#include "evidence/torch_log/figures/torch_log_outline.h"
 
 namespace tacet {
 namespace {
@@ -144,18 +146,6 @@ void AddTold(EventKind kind, std::string_view line, const SourceRef& source, Fra
   event.Set(Meaning::consequence, kind == EventKind::unread_error && ReportsAnEnd(line));
 }
 
-// "In most cases, `nvidia-bug-report.sh` freezes": code is no prose, but it may be what the verb is about.
-bool BlamesATool(std::string_view line) {
-  for (size_t open = line.find('`'); open != std::string_view::npos;) {
-    const size_t close = line.find('`', open + 1);
-    if (close == std::string_view::npos) return false;
-    const std::string low = LowSentence(line.substr(open + 1, close - open - 1));
-    if (SpeaksOfATool(low) && StatesAHang(LowSentence(line.substr(close + 1, 24)))) return true;
-    open = line.find('`', close + 1);
-  }
-  return false;
-}
-
 }  // namespace
 
 bool SaysItHangs(std::string_view line) { return SaysItHangs(line, ProseOf(line)); }
@@ -263,6 +253,17 @@ class IgnoredException {
   bool inside_ = false;
 };
 
+// Of a text that no reader of job logs took: the last line of the program before the job stood still.
+void AddLastLine(std::string_view bytes, Fragment& fragment) {
+  if (!fragment.outlines.empty() || !HasEvent(fragment, EventKind::told_hang)) return;
+  LogOutline outline = FindOutline(bytes), bare;
+  if (outline.last.empty()) return;
+  bare.last = std::move(outline.last);
+  bare.last_source = outline.last_source;
+  bare.cut_end = outline.cut_end;
+  fragment.outlines.push_back(std::move(bare));
+}
+
 }  // namespace
 
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
@@ -281,7 +282,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   bool error = false, error_behind_steps = false, below_frame = false;
   size_t panic = SIZE_MAX;  // the event whose message is the next line
   const bool runs = ShowsRunningProcess(bytes, fragment);
-  ToldPlace place;
+  ToldPlace place, pace;
   const AroundTheLog around_at_top(bytes);
   AroundTheLog around = around_at_top;
   IgnoredException ignored;
@@ -314,6 +315,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
                                                         : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
+    pace.others_wait |= outside && StatesThatSomeAreIdle(LowSentence(line));
+    pace.data_loader |= outside && AnyPartStates(LowSentence(line), StatesIdleBetweenSteps);
     // The head of a table names what was expected and what is there.
     if (((may_hold || titled) && IsProse(prose)) || (outside && Trim(line).starts_with('|')))
       AddToldSituation(line, source, fragment);
@@ -333,6 +336,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
       auto& slow = fragment.events.back().Make<ToldPlace>();
       FillPeriod(line, slow);
       slow.where = SlowCondition(LowSentence(line));
+      if (slow.where.empty()) slow.where = ChineseSlowCondition(line);
       slow.setting = slow_setting;
     }
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
@@ -341,8 +345,16 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   AddBareMessages(bytes, fragment);
   AddToldGuard(bytes, fragment);
   AddShownAdapters(bytes, fragment);
+  AddAwaitedAddress(bytes, fragment);
+  AddLastLine(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
+  for (Event& event : fragment.events)
+    if (event.kind == EventKind::told_slow) {
+      auto& slow = event.Make<ToldPlace>();
+      slow.others_wait = pace.others_wait;
+      slow.data_loader = pace.data_loader;
+    }
   for (Event& event : fragment.events)
     if (event.kind == EventKind::told_hang) {
       event.detail = place;
