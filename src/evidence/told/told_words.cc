@@ -258,6 +258,11 @@ void AddLastLine(std::string_view bytes, Fragment& fragment) {
   if (!fragment.outlines.empty() || !HasEvent(fragment, EventKind::told_hang)) return;
   LogOutline outline = FindOutline(bytes), bare;
   if (outline.last.empty()) return;
+  // What somebody wrote around the log is no line of it.
+  AroundTheLog around(bytes);
+  LineReader reader(bytes);
+  for (std::string_view line; reader.number() < outline.last_source.line && reader.Next(&line);)
+    if (around.Holds(line, reader.number()) && reader.number() == outline.last_source.line) return;
   bare.last = std::move(outline.last);
   bare.last_source = outline.last_source;
   bare.cut_end = outline.cut_end;

@@ -313,6 +313,16 @@ TEST(ToldWords, InsideAFenceAreNoSentencesOfTheReporter) {
   EXPECT_EQ(fragment.events[0].kind, EventKind::told_hang);
 }
 
+TEST(ToldWords, TheLastActivityBeforeAHangIsOfTheLog) {
+  Fragment log, prose;
+  AddToldWords("It hangs at the start.\n\n```\nINFO 11-08 11:50:03 cache.py:202] rank 1 builds its cache\n```\n", log);
+  ASSERT_EQ(log.outlines.size(), 1u);
+  EXPECT_EQ(log.outlines[0].last_source.line, 4u);
+  AddToldWords("It hangs at step 5.\n\nINFO: rank 1 never gets to step 6 on this host\n```\nimport torch\n```\n",
+               prose);
+  EXPECT_TRUE(prose.outlines.empty());
+}
+
 TEST(ToldWords, BinaryAndHugeTextsAreLeftAlone) {
   Fragment fragment;
   AddToldWords(std::string("ERROR\0x", 7), fragment);
