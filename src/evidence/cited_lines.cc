@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kMostUnpacked = size_t{64} << 20;
 // A longer line is a record of its own kind (a trace in one line), not something to read.
 constexpr size_t kMostLine = 4096, kMostQuoted = 500;
+// The number of a line is what the report shows, so it decides; in larger texts counting takes too long.
+constexpr size_t kMostCounted = size_t{16} << 20;
 
 bool IsRegularFile(const std::string& path) {
   struct stat info {};
@@ -37,18 +39,23 @@ std::string CutLine(std::string_view line) {
 
 }  // namespace
 
-std::string_view FindLine(std::string_view text, uint32_t line, uint64_t offset) {
+// Where line `line` begins; npos where the text has fewer.
+static size_t BeginOfLine(std::string_view text, uint32_t line) {
   size_t begin = 0;
-  if (offset > 0) {
-    if (offset >= text.size()) return {};
+  for (uint32_t at = 1; at < line; ++at) {
+    begin = text.find('\n', begin);
+    if (begin == std::string_view::npos) return begin;
+    ++begin;
+  }
+  return begin;
+}
+
+std::string_view FindLine(std::string_view text, uint32_t line, uint64_t offset) {
+  size_t begin = text.size() <= kMostCounted || offset == 0 ? BeginOfLine(text, line) : std::string_view::npos;
+  if (begin == std::string_view::npos) {
+    if (offset == 0 || offset >= text.size()) return {};
     const size_t before = text.rfind('\n', offset - 1);
     begin = before == std::string_view::npos ? 0 : before + 1;
-  } else {
-    for (uint32_t at = 1; at < line; ++at) {
-      begin = text.find('\n', begin);
-      if (begin == std::string_view::npos) return {};
-      ++begin;
-    }
   }
   std::string_view found = text.substr(begin, text.find('\n', begin) - begin);
   if (found.ends_with('\r')) found.remove_suffix(1);

@@ -18,8 +18,10 @@ TEST(FindLine, GoesByTheNumberOrByTheOffset) {
   EXPECT_EQ(FindLine(text, 4, 0), "");
   EXPECT_EQ(FindLine(text, 2, 4), "two") << "the first byte of the line";
   EXPECT_EQ(FindLine(text, 2, 6), "two");
-  EXPECT_EQ(FindLine(text, 9, 11), "three") << "the offset is surer than the number";
-  EXPECT_EQ(FindLine(text, 1, 99), "");
+  EXPECT_EQ(FindLine(text, 9, 11), "three") << "a number behind the end";
+  EXPECT_EQ(FindLine(text, 2, 11), "two") << "the report shows the number";
+  EXPECT_EQ(FindLine(text, 1, 99), "one");
+  EXPECT_EQ(FindLine(text, 9, 99), "");
   EXPECT_EQ(FindLine("", 1, 0), "");
 }
 

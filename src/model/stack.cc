@@ -83,6 +83,10 @@ bool IsCommunicationModule(std::string_view function, std::string_view file) {
     return true;
   // Experts' tokens go to other ranks and come from them in these calls.
   if (ContainsAny(file, {"deep_ep/buffer", "deep_ep/hybrid"})) return ContainsAny(function, {"dispatch", "combine"});
+  // Servers wrap their groups: recv_tensor_dict() of vLLM and SGLang is what a stage of a pipeline waits in.
+  if (IsFile(file, "distributed/parallel_state.py"))
+    for (const std::string_view call : {"send", "recv", "broadcast", "all_", "_all_", "reduce_scatter", "barrier"})
+      if (function.starts_with(call)) return true;
   const auto below = After(file, "torch/distributed/");
   if (!below) return false;
   // What DDP and FSDP do first: NCCL connects in there, and waits for the other ranks.

@@ -29,6 +29,8 @@ TEST(ClassifyFrame, CollectivesAndTheirSetUpAreCommunication) {
   EXPECT_EQ(InLibrary("wait_tensor", "torch/distributed/_functional_collectives.py"), FrameKind::communication);
   EXPECT_EQ(InLibrary("_sync_buffers", "torch/nn/parallel/distributed.py"), FrameKind::communication);
   EXPECT_EQ(InLibrary("_verify_param_shape_across_processes", "torch/distributed/utils.py"), FrameKind::communication);
+  EXPECT_EQ(InLibrary("recv_tensor_dict", "vllm/distributed/parallel_state.py"), FrameKind::communication);
+  EXPECT_EQ(InLibrary("get_tp_group", "vllm/distributed/parallel_state.py"), FrameKind::framework);
   EXPECT_EQ(InLibrary("_recursive_to", "torch/distributed/utils.py"), FrameKind::framework);
   EXPECT_EQ(ClassifyFrame("ncclGroupEndInternal", "group.cc"), FrameKind::communication);
   EXPECT_EQ(ClassifyFrame("c10d::ProcessGroupNCCL::allreduce(int)", "/x/libtorch_cuda.so"), FrameKind::communication);

@@ -160,6 +160,18 @@ bool CitesReporter(const LineEvents& by_line, const Finding& finding) {
   });
 }
 
+// A sentence around the log supports what a line tells: it is cited behind the lines, and alone it makes nothing
+// certain.
+void PutLinesBeforeSentences(const LineEvents& by_line, Finding& finding) {
+  const auto is_line = [&](const EvidenceItem& item) {
+    const auto found = by_line.find({item.source.file, item.source.line});
+    return found == by_line.end() || !found->second->Means(Meaning::in_prose);
+  };
+  const auto sentences = std::stable_partition(finding.evidence.begin(), finding.evidence.end(), is_line);
+  if (sentences == finding.evidence.begin() && !finding.evidence.empty() && finding.confidence == Confidence::certain)
+    finding.confidence = Confidence::likely;
+}
+
 }  // namespace
 
 Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const StandstillView& standstill) {
@@ -197,6 +209,7 @@ Diagnosis Diagnose(const Incident& incident, const Analyses& analyses, const Sta
   for (Finding& finding : diagnosis.findings)
     if (TellOwnExit(facts, finding)) FillTexts(*FindRule(finding.cause), incident, finding);
   for (Finding& finding : diagnosis.findings) FillSubjects(incident, by_line, finding);
+  for (Finding& finding : diagnosis.findings) PutLinesBeforeSentences(by_line, finding);
   OrderByPrecedence(diagnosis.findings);
   if (auto stated = TellStatedDifference(facts, diagnosis.findings)) {
     FillTexts(*FindRule(stated->cause), incident, *stated);

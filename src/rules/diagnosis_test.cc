@@ -257,5 +257,23 @@ TEST(Verdict, AWarningOfNcclThatNobodyKnowsIsQuoted) {
   EXPECT_NE(verdict.headline.find("endpoint table is smaller"), std::string::npos) << verdict.headline;
 }
 
+TEST(Verdict, ASentenceAloneMakesNothingCertain) {
+  const auto told = [](bool prose) {
+    JobSketch job(2);
+    job.Rounds(5);
+    Event& event = job.Say(1, EventKind::nccl_warning);
+    auto& warning = event.Make<Warning>();
+    warning.id = "shm-extend-failed";
+    warning.number = 28;
+    warning.role = NcclWarningRole::cause;
+    event.source.line = 7;
+    event.Set(Meaning::in_prose, prose);
+    return JudgedCase(job).Verdict();
+  };
+  EXPECT_EQ(told(false).cause, "shared-memory-full");
+  EXPECT_EQ(told(false).findings.at(0).confidence, Confidence::certain);
+  EXPECT_EQ(told(true).findings.at(0).confidence, Confidence::likely);
+}
+
 }  // namespace
 }  // namespace tacet

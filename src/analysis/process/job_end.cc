@@ -8,6 +8,7 @@
 
 #include "analysis/printed/plain_figures.h"
 #include "analysis/timeouts/nameless_waits.h"
+#include "model/events/connect_problem.h"
 #include "model/events/nccl_warnings.h"
 #include "model/job_times.h"
 
@@ -20,6 +21,7 @@ bool IsSignOfHang(const Event& event) {
     case EventKind::gil_blocked:
     case EventKind::desync_report:
     case EventKind::hung_task: return true;
+    case EventKind::connect_failed: return IsStillConnecting(event);
     case EventKind::exception:
       return event.Means(Meaning::gloo_timeout) || IsOwnWaitInVain(event) || IsInterruptedMeeting(event);
     case EventKind::xla_wait: return !event.As<XlaWait>().passed;
@@ -53,8 +55,8 @@ bool IsSignOfCrash(const Event& event) {
     case EventKind::port_in_use:
     case EventKind::peer_access_failed:
     case EventKind::model_mismatch:
-    case EventKind::connect_failed:
     case EventKind::process_killed: return true;
+    case EventKind::connect_failed: return !IsStillConnecting(event);
     case EventKind::process_exited: return event.As<ProcessEnd>().code != 0;
     case EventKind::fabric_down: return event.As<CudaRefusal>().fabric == FabricFault::not_started;
     case EventKind::rendezvous_incomplete: return !event.As<Rendezvous>().waiting;
@@ -98,6 +100,8 @@ bool EndsSomebody(const Event& event) {
     case EventKind::nccl_warning:
     case EventKind::peer_access_failed:
     case EventKind::fabric_down: return false;
+    // NCCL INFO include/net.h:24 -> 2: it passes a code on, and what the program does with it is not shown.
+    case EventKind::nccl_error: return event.As<NcclError>().code <= 0 || !event.As<NcclError>().reason.empty();
     default: return true;
   }
 }

@@ -140,6 +140,21 @@ TEST(JobEnd, ALostDeviceEndsNoProcessAndTheReporterSawAHang) {
   EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
 }
 
+TEST(JobEnd, ACodeThatNcclPassesOnEndsNobodyAndWhoStillConnectsHangs) {
+  Incident incident = OneFile();
+  AddEvent(incident, EventKind::nccl_error, 3).Make<NcclError>().code = 2;
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::crashed);
+  AddEvent(incident, EventKind::told_hang, 1);
+  EXPECT_EQ(ReadEnd(incident).kind, JobEnding::hung);
+  Incident other = OneFile();
+  Event& waits = AddEvent(other, EventKind::connect_failed, 3);
+  waits.library = Library::other;
+  waits.Make<ConnectFailure>().address = "192.0.2.41:8477";
+  EXPECT_EQ(ReadEnd(other).kind, JobEnding::hung);
+  waits.Make<ConnectFailure>().words = "Connection refused";
+  EXPECT_EQ(ReadEnd(other).kind, JobEnding::crashed);
+}
+
 TEST(JobEnd, AWaitOfXlaThatEndedIsNoHang) {
   Incident incident = OneFile();
   Event& wait = AddEvent(incident, EventKind::xla_wait, 3);

@@ -229,7 +229,9 @@ StackReading ReadSnapshot(const StackReader& reader, const Snapshot& threads) {
     if (thread == main || reader.Frames(*thread).empty()) continue;
     StackReading other = reader.ReadThread(*thread);
     const bool blocks = other.place == Place::communication || other.place == Place::device_wait;
-    if (in_backward && reader.IsAutogradThread(*thread) && other.place != Place::unknown)
+    const bool runs = thread->state.starts_with("active") && thread->has_python;  // ... and the main thread only waits
+    if (runs && other.place == Place::unknown && !other.where.empty()) other.call = other.where;
+    if (in_backward && reader.IsAutogradThread(*thread) && (other.place != Place::unknown || runs))
       others.push_back(std::move(other));
     else if (only_waits && thread->has_python && blocks && reader.UserFrames(*thread) > 0)
       others.push_back(std::move(other));

@@ -154,6 +154,23 @@ TEST(StackReading, InBackwardTheThreadOfAutogradTells) {
   EXPECT_EQ(reading.where, "hook (hooks.py:5)");
 }
 
+TEST(StackReading, AThreadOfAutogradThatRunsTellsMoreThanTheMainThread) {
+  const Line reduce{"reduce_bucket", "/v/site-packages/deepspeed/runtime/zero/stage3.py", 1500};
+  Job job;
+  job.Add(0, {kRunBackward, kBackward, kStep, kMain});
+  job.Add(0, {kWait, kBootstrap}, false).state = "idle";
+  job.Add(0, {reduce}, false).state = "active";
+  const StackReading reading = job.Only();
+  EXPECT_EQ(reading.call, "reduce_bucket (stage3.py:1500)");
+  EXPECT_EQ(reading.where, "step (train.py:40)");
+  EXPECT_EQ(reading.place, Place::unknown) << "where it waits, if it does, is not shown";
+  Job idle;
+  idle.Add(0, {kRunBackward, kBackward, kStep, kMain});
+  idle.Add(0, {reduce}, false).state = "idle";
+  EXPECT_EQ(idle.Only().where, "step (train.py:40)");
+  EXPECT_TRUE(idle.Only().call.empty());
+}
+
 TEST(StackReading, AutogradsThreadsDoNotCountOutsideBackward) {
   Job job;
   job.Add(0, {{"hook", "/srv/hooks.py", 5}}, false);

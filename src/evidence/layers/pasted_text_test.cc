@@ -157,6 +157,22 @@ TEST(PastedText, WhatIsReadCitesTheFileItself) {
   EXPECT_EQ(fragment.bytes.total, log.size());
 }
 
+TEST(PastedText, WhatIsReadBelowACodeSpanCitesItsOwnLine) {
+  const std::string text =
+      "The command is\n`mpirun -np 2 ./all_reduce_perf -g 1`\nand then:\n"
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 5 iters: 20 validation: 1\n#\n"
+      "# Using devices\n"
+      "#   Rank  0 Pid  40211 on gpu17 device  0 [0x17] NVIDIA H200\n"
+      "#   Rank  0 Pid  40377 on gpu18 device  0 [0x17] NVIDIA H200\n#\n"
+      "#       size         count      type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n";
+  const Fragment fragment = ReadFragment("paste.txt", text, {});
+  ASSERT_EQ(fragment.benchmark_runs.size(), 1u);
+  ASSERT_EQ(fragment.benchmark_runs[0].devices.size(), 2u);
+  const SourceRef& source = fragment.benchmark_runs[0].devices[0].source;
+  EXPECT_EQ(source.line, 7u);
+  EXPECT_EQ(text.substr(source.offset, 9), "#   Rank ");
+}
+
 TEST(PastedText, TheLabelOfATaskIsNoSentence) {
   for (const char* label : {"2: ", "[1,2]<stderr>:"})
     EXPECT_EQ(FindPaste(std::string(label) + "[rank2]:[E1118 16:00:24.789 ProcessGroupNCCL.cpp:612] [Rank 2] failed\n" +

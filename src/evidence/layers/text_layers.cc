@@ -86,12 +86,18 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
     return line >= 1 && line <= begins.size() ? begins[line - 1] : otherwise;
   };
   for (Event& event : fragment.events) event.source.offset = begin_of(event.source.line, event.source.offset);
+  const auto cite = [&](SourceRef& source) { source.offset = begin_of(source.line, source.offset); };
   for (BenchmarkRun& run : fragment.benchmark_runs)
     for (SourceRef* place : {&run.source, &run.summary, &run.failed_at})
       place->offset = begin_of(place->line, place->offset);
+  for (BenchmarkRun& run : fragment.benchmark_runs) {
+    for (BenchmarkDevice& one : run.devices) cite(one.source);
+    for (BenchmarkLine& one : run.lines) cite(one.source);
+    for (BenchmarkMatrix& one : run.matrices) cite(one.source);
+  }
+  for (ThreadStack& thread : fragment.threads) cite(thread.source);
   for (CallStream& stream : fragment.streams)
     for (Call& call : stream.calls) call.offset = begin_of(call.line, call.offset);
-  const auto cite = [&](SourceRef& source) { source.offset = begin_of(source.line, source.offset); };
   for (TrainingRecord& training : fragment.training) {
     for (SourceRef* place : {&training.source, &training.loss.run_source, &training.gradient.run_source,
                              &training.scale.first, &training.scale.last})
@@ -106,6 +112,7 @@ void CiteOuterText(std::string_view outer, Fragment& fragment) {
       cite(*place);
     for (LineOfRank& one : outline.last_of_ranks) cite(one.source);
     for (LineOfRank& one : outline.at_work) cite(one.source);
+    for (LineOfRank& one : outline.joining) cite(one.source);
     for (auto* lines : {&outline.own_lines, &outline.first_lines, &outline.barriers, &outline.outsiders})
       for (OwnLine& one : *lines) cite(one.source);
     for (SeenWarning& one : outline.harmless) cite(one.source);

@@ -13,6 +13,7 @@
 #include "base/text_scan.h"
 #include "evidence/meaning/event_meaning.h"
 #include "evidence/meaning/unread_error.h"
+#include "evidence/told/prose_events.h"
 #include "evidence/told/told_lines.h"
 #include "evidence/told/told_states.h"
 #include "evidence/torch_log/torch_log_import.h"
@@ -76,7 +77,8 @@ bool MayStandAlone(std::string_view text) {
   if (text.size() < kShortestMessage || text.size() > kLongestMessage || text[0] == '{' || IsAdvice(text)) return false;
   if (ContainsAny(text, {"INFO", "DEBUG", "WARN", "Warn", "warn", " instead", "alling back", "etrying", "will retry"}))
     return false;
-  return !IsPersonal(LowSentence(text));
+  const std::string low = LowSentence(text);
+  return !IsPersonal(low) && !PlaysDown(low);
 }
 
 // "unhandled cuda error", "Connection reset by peer": it fails because somebody else did.

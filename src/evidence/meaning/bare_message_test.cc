@@ -30,6 +30,7 @@ TEST(BareMessage, MeansWhatItMeansBehindAnExceptionsName) {
 
 TEST(BareMessage, IsNoneWhereAPersonARecordOrAQuestionSaysIt) {
   for (const char* text : {"I get No CUDA GPUs are available, what is wrong?\n",
+                           "all peers wait in `barrier` then - no error, no timeout. Nothing.\n",
                            "{\"level\": \"error\", \"error\": \"No CUDA GPUs are available\"}\n",
                            "The repository contains custom code which must be executed\nRun it? [y/N]\n",
                            "cache: Cannot allocate memory for 512 entries, using 256 instead\n"})

@@ -35,6 +35,22 @@ std::string Spy(int pid, std::string_view command) {
          " (idle): \"MainThread\"\n    train (train.py:274)\n\n";
 }
 
+TEST(StacksBegun, FramesAboveTheFirstHeadAreOfAThreadWhoseHeadIsCutOff) {
+  const Fragment fragment = ReadDump(
+      "    recv (torch/distributed/distributed_c10d.py:2501)\n    next_stage (pipe.py:88)\n    <module> (pipe.py:120)\n"
+      "    0x7fab9258b1ca (libc.so.6)\n"
+      "Thread 4122 (idle): \"Thread-1\"\n    wait (threading.py:359)\n    run (watch.py:12)\n");
+  ASSERT_EQ(fragment.threads.size(), 2u);
+  EXPECT_TRUE(fragment.threads[0].is_main) << "its outermost Python frame begins the program";
+  EXPECT_FALSE(fragment.threads[1].is_main);
+  // A listing of calls without a head below it is none.
+  EXPECT_TRUE(ReadDump("    recv (pipe.py:12)\n    next_stage (pipe.py:88)\nstep 12\n").threads.empty());
+  EXPECT_EQ(ReadDump("    recv (pipe.py:12)\n    next_stage (pipe.py:88)\nstep 12\nThread 4122 (idle): \"Thread-1\"\n"
+                     "    wait (threading.py:359)\n")
+                .threads.size(),
+            1u);
+}
+
 TEST(StacksInOneFile, ASecondMainThreadIsOfAnotherProcess) {
   const auto stack = [](std::string_view id, std::string_view function) {
     return "Thread " + std::string(id) + " (active): \"MainThread\"\n    " + std::string(function) +

@@ -142,7 +142,12 @@ class StackImport {
 
   static bool BeginsProgram(const StackThreadRecord& thread) {
     if (thread.cut || thread.frames.empty()) return false;
-    const std::string_view outermost = thread.frames.back().function, file = thread.frames.back().file;
+    // py-spy --native shows the C library's frames further out.
+    const auto python = std::find_if(thread.frames.rbegin(), thread.frames.rend(),
+                                     [](const StackFrameRecord& frame) { return frame.python; });
+    const bool native = thread.tool == StackTool::py_spy && python != thread.frames.rend();
+    const StackFrameRecord& begin = native ? *python : thread.frames.back();
+    const std::string_view outermost = begin.function, file = begin.file;
     // A thread that imports has such frames too; where the file ends behind one, it looks like the beginning.
     const bool imported = Contains(file, "site-packages/") || Contains(file, "dist-packages/");
     return (outermost == "<module>" && !imported) || outermost == "_run_module_as_main";

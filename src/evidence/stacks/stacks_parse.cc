@@ -3,6 +3,8 @@
 
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/line_reader.h"
 #include "base/text_scan.h"
@@ -18,6 +20,11 @@ constexpr uint32_t kNone = 0xffffffffu;
 constexpr size_t kMaxLanes = 100'000;
 
 // One process's output inside the file. Ranks whose lines are interleaved each have their own lane.
+struct Place {
+  uint32_t line = 0;
+  uint64_t offset = 0;
+};
+
 struct Lane {
   LauncherPrefix launcher;
   uint32_t section = kNone;
@@ -32,11 +39,7 @@ struct Lane {
   uint32_t heading_line = 0;
   bool has_main = false;                            // the current dump shows its main thread, by py-spy's word
   std::unordered_set<std::string_view> thread_ids;  // of the current dump
-};
-
-struct Place {
-  uint32_t line = 0;
-  uint64_t offset = 0;
+  std::vector<std::pair<FrameLine, Place>> headless;  // frames of py-spy before any head of a thread
 };
 
 // "0:00:30)!", "1:05:00.500000)!"; -1 where it is none.
@@ -181,8 +184,21 @@ class StackLines {
     return Reading::frame;
   }
 
+  // The text begins inside of a thread: where py-spy's head of the next one follows, the frames above it are of one,
+  // too.
+  void BeginHeadless(Lane& lane) {
+    constexpr size_t kFewestFrames = 2;
+    const auto frames = std::exchange(lane.headless, {});
+    if (lane.thread != kNone || frames.size() < kFewestFrames) return;
+    BeginThread(lane, StackTool::py_spy, {}, frames.front().second);
+    for (const auto& [frame, place] : frames) AddFrame(lane, frame, IsPython(frame), place);
+  }
+
+  static bool IsPython(const FrameLine& frame) { return frame.file.ends_with(".py") || frame.code_line > 0; }
+
   Reading Understand(Lane& lane, std::string_view line, Place place) {
     if (line.empty() || Trim(line).empty()) return Reading::ignored;
+    if (line.front() != ' ' && line.front() != 'T') lane.headless.clear();
     if (line.front() == '*' || line.starts_with("  "))
       if (const Reading row = ThreadRow(lane, line, place); row != Reading::unknown) return row;
     // 4540/? [07:57<00:00,  9.51it/s]Fatal Python error: ...: a progress bar has no line break behind it.
@@ -268,6 +284,7 @@ class StackLines {
     }
     if (ParseFaulthandlerThread(line, &thread)) return BeginThread(lane, StackTool::faulthandler, thread, place);
     if (ParsePySpyThread(line, &thread)) {
+      BeginHeadless(lane);
       // A second main thread is of another process, whose own heading is not here.
       const bool main = thread.name == "MainThread";
       if (main && lane.has_main && !lane.thread_ids.contains(thread.id)) BeginProcess(lane, place);
@@ -391,8 +408,7 @@ class StackLines {
           if (text.starts_with('<') && text.ends_with('>')) return Reading::known;  // <no Python frame>
           break;
         case StackTool::py_spy:
-          if (ParsePySpyFrame(line, &frame))
-            return AddFrame(lane, frame, frame.file.ends_with(".py") || frame.code_line > 0, place);
+          if (ParsePySpyFrame(line, &frame)) return AddFrame(lane, frame, IsPython(frame), place);
           if (line.starts_with("        ")) return Reading::ignored;  // arguments and locals
           break;
         case StackTool::gdb:
@@ -410,6 +426,8 @@ class StackLines {
       }
     }
     if (text.starts_with("frame #")) return TorchFrame(lane, text, place);
+    if (lane.thread == kNone && lane.headless.size() < kMaxFramesKept && ParsePySpyFrame(line, &frame))
+      lane.headless.emplace_back(frame, place);
     return text.starts_with("Id ") && text.ends_with(" Frame") ? Reading::known : Reading::unknown;
   }
 

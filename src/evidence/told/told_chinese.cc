@@ -42,7 +42,18 @@ bool StatesAHangInChinese(std::string_view part) {
   return says && !IsDoubtedInChinese(part);
 }
 
+// "比单机慢10倍", "慢了近5倍": slow, and by how much.
+bool SaysHowManyTimesSlower(std::string_view part) {
+  const auto behind = After(part, "慢");
+  if (!behind) return false;
+  const size_t times = behind->find("倍");
+  return times != std::string_view::npos && times < 16 &&
+         ContainsAny(behind->substr(0, times), {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "几", "两", "三",
+                                                "五", "十", "百", "数", "好"});
+}
+
 bool StatesSlownessInChinese(std::string_view part) {
+  if (SaysHowManyTimesSlower(part) && !IsDoubtedInChinese(part)) return true;
   return ContainsAny(part, {"很慢", "非常慢", "太慢", "特别慢", "十分慢", "这么慢", "超级慢", "比较慢", "极慢", "巨慢",
                             "过慢", "更慢", "变慢", "越来越慢", "速度慢", "慢了", "慢很多", "慢得多", "慢的多"}) &&
          !IsDoubtedInChinese(part);
@@ -89,6 +100,15 @@ bool IsChineseSentence(std::string_view line) {
 
 bool ChineseSaysItHangs(std::string_view line) {
   return IsChineseSentence(line) && AnyChinesePart(line, StatesAHangInChinese);
+}
+
+std::string ChineseSlowCondition(std::string_view line) {
+  if (!IsChineseSentence(line)) return "";
+  const bool nodes = ContainsAny(
+      line, {"多机", "多节点", "多个节点", "两机", "双机", "两个节点", "2个节点", "两台", "跨机", "跨节点"});
+  if (nodes && ContainsAny(line, {"单机", "单节点", "单个节点", "一台", "一个节点", "多机训练", "跨机", "跨节点"}))
+    return "the number of nodes";
+  return Contains(line, "单卡") && ContainsAny(line, {"多卡", "双卡", "两卡"}) ? "the number of GPUs" : "";
 }
 
 bool ChineseSaysItIsNotFinite(std::string_view line) {

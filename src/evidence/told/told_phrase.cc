@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 
+#include "base/line_reader.h"
 #include "base/text_scan.h"
 #include "evidence/meaning/event_meaning.h"
 #include "evidence/told/told_error.h"
@@ -72,6 +73,14 @@ void AddRefusal(std::string_view line, const SourceRef& source, Fragment& fragme
   ReadMeaning(event);
 }
 
+// "fails in all_reduce", "after 40 minutes": whoever is that far has connected to its peers.
+bool TellsWork(std::string_view low) {
+  return HasAnyWord(low, {"all_reduce", "allreduce",      "all-reduce", "allgather",  "all_gather", "all-gather",
+                          "broadcast",  "reduce_scatter", "alltoall",   "all_to_all", "backward",   "training",
+                          "inference",  "serving",        "requests",   "session",    "epoch",      "epochs",
+                          "steps",      "iterations",     "hours",      "hour",       "minutes"});
+}
+
 bool TellsConnection(const Event& event) {
   switch (event.kind) {
     case EventKind::connect_failed:
@@ -100,16 +109,94 @@ void AddConnection(std::string_view line, bool titled, const SourceRef& source, 
   if (!TellsThatItHappened(low) && !itself) return;
   if (std::any_of(fragment.events.begin(), fragment.events.end(), TellsConnection)) return;
   Event& event = fragment.events.emplace_back();
-  event.kind = EventKind::connect_failed;
+  // What is reset in the middle of the work was open: a peer is gone, and the setup went well.
+  const bool was_open = found->low == "connection reset by peer" && TellsWork(low);
+  event.kind = was_open ? EventKind::connection_lost : EventKind::connect_failed;
   event.speaker = kNobody;
   event.source = source;
-  event.Make<ConnectFailure>().words = std::string(found->words);
+  if (was_open)
+    event.Make<LostPeer>();
+  else
+    event.Make<ConnectFailure>().words = std::string(found->words);
   event.text = std::string(Trim(line).substr(0, 400));
   event.Set(Meaning::in_prose);
   ReadMeaning(event);
 }
 
+// "10.9.1.20:8477", "node-3.cluster:8477": a host and a port.
+std::string_view AddressIn(std::string_view text) {
+  constexpr std::string_view kMarks = "'\"`()<>,;";
+  while (!text.empty()) {
+    std::string_view word = TakeWord(text);
+    while (!word.empty() && kMarks.find(word.front()) != std::string_view::npos) word.remove_prefix(1);
+    while (!word.empty() && (kMarks.find(word.back()) != std::string_view::npos || word.back() == '.'))
+      word.remove_suffix(1);
+    for (const std::string_view scheme : {"tcp://", "grpc://", "http://"}) TakeLiteral(word, scheme);
+    const size_t colon = word.rfind(':');
+    if (colon == std::string_view::npos || colon < 2) continue;
+    const std::string_view port = word.substr(colon + 1), host = word.substr(0, colon);
+    const bool number = port.size() >= 2 && port.size() <= 5 &&
+                        std::all_of(port.begin(), port.end(), [](char c) { return IsDigit(c); });
+    if (number && host.find_first_of("/=[]:") == std::string_view::npos) return word;
+  }
+  return {};
+}
+
+// Waiting to connect to client mesh master (300 seconds) 10.9.1.20:8477
+// [hub] still trying to connect to tcp://node-3:7777
+// The address of the peer that the line waits for, whatever the program; empty where it names none.
+std::string_view AwaitedAddress(std::string_view line) {
+  for (const std::string_view words : {"onnect to ", "onnection to ", "onnection from ", "onnecting to "}) {
+    const auto rest = After(line, words);
+    if (!rest) continue;
+    const std::string_view before = line.substr(0, static_cast<size_t>(rest->data() - line.data()));
+    if (ContainsAny(before, {"aiting ", "aits ", "rying ", "ries ", "etry"})) return AddressIn(rest->substr(0, 160));
+  }
+  return {};
+}
+
+bool TellsThatItConnected(std::string_view line) {
+  return ContainsAny(line, {"onnected to ", "onnection established", "onnected.", "onnection accepted"});
+}
+
 }  // namespace
+
+void AddAwaitedAddress(std::string_view bytes, Fragment& fragment) {
+  constexpr int kOften = 3;
+  const bool hangs = std::any_of(fragment.events.begin(), fragment.events.end(),
+                                 [](const Event& event) { return event.kind == EventKind::told_hang; });
+  if (std::any_of(fragment.events.begin(), fragment.events.end(),
+                  [](const Event& event) { return TellsConnection(event) || event.kind == EventKind::progress; }))
+    return;
+  SourceRef found;
+  std::string address, text;
+  int times = 0;
+  bool last = false;
+  LineReader reader(bytes);
+  for (std::string_view line; reader.Next(&line);) {
+    if (Trim(line).empty()) continue;
+    line = line.substr(0, std::min<size_t>(line.size(), 2000));
+    const std::string_view here = AwaitedAddress(line);
+    if (last = !here.empty(); last) {
+      if (here != address) times = 0;
+      ++times;
+      address = here;
+      text = std::string(Trim(line).substr(0, 400));
+      found = {FileId{}, reader.number(), reader.offset()};
+    } else if (TellsThatItConnected(line)) {
+      address.clear();
+      times = 0;
+    }
+  }
+  if (address.empty() || !(hangs || (last && times >= kOften))) return;
+  Event& event = fragment.events.emplace_back();
+  event.kind = EventKind::connect_failed;
+  event.speaker = kNobody;
+  event.source = found;
+  event.library = Library::other;
+  event.Make<ConnectFailure>().address = std::move(address);
+  event.text = std::move(text);
+}
 
 void AddToldPhrase(std::string_view line, bool titled, bool outside, const SourceRef& source, Fragment& fragment) {
   line = Trim(line.substr(0, std::min<size_t>(line.size(), 2000)));

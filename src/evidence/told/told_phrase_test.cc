@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "evidence/load.h"
 #include "evidence/meaning/event_meaning.h"
 
@@ -56,6 +58,10 @@ TEST(ToldPhrase, AConnectionErrorInASentence) {
     EXPECT_EQ(fragment.events[0].kind, EventKind::connect_failed) << line;
     EXPECT_TRUE(fragment.events[0].Means(Meaning::in_prose)) << line;
   }
+  const Fragment later =
+      Told("one worker gets \"Connection reset by peer\" in all_reduce after 40 minutes", false, true);
+  ASSERT_EQ(later.events.size(), 1u);
+  EXPECT_EQ(later.events[0].kind, EventKind::connection_lost) << "who works has passed the setup";
   for (const char* line :
        {"Does your job get connection refused as well?",
         "The connection reset by peer error is fixed with the new port",
@@ -64,6 +70,34 @@ TEST(ToldPhrase, AConnectionErrorInASentence) {
         "called `Result::unwrap()` on an `Err` value: Os { code: 111, message: \"Connection refused\" }"})
     EXPECT_TRUE(Told(line).events.empty()) << line;
   EXPECT_TRUE(Told("the worker gets a \"Connection refused\" error at once", false).events.empty());
+}
+
+Fragment Awaited(const std::string& text, bool hangs = true) {
+  Fragment fragment;
+  if (hangs) fragment.events.emplace_back().kind = EventKind::told_hang;
+  AddAwaitedAddress(text, fragment);
+  return fragment;
+}
+
+TEST(AwaitedAddress, AnyProgramMayWaitForAPeer) {
+  for (const char* line : {"I 7449 mesh.cc:208] Waiting to connect to the mesh master (300 seconds) 192.0.2.15:8477",
+                           "[hub] still trying to connect to tcp://192.0.2.15:8477 ...",
+                           "worker 3 waits for a connection from 192.0.2.15:8477, retry 4"}) {
+    const Fragment fragment = Awaited(std::string(line) + "\n");
+    ASSERT_EQ(fragment.events.size(), 2u) << line;
+    EXPECT_EQ(fragment.events[1].kind, EventKind::connect_failed);
+    EXPECT_EQ(fragment.events[1].As<ConnectFailure>().address, "192.0.2.15:8477") << line;
+  }
+}
+
+TEST(AwaitedAddress, WhoConnectedOrNamesNoAddressDoesNotWait) {
+  const std::string waits = "[hub] trying to connect to 192.0.2.15:8477\n";
+  EXPECT_EQ(Awaited(waits + "[hub] connected to 192.0.2.15:8477\n").events.size(), 1u);
+  EXPECT_EQ(Awaited("[hub] trying to connect to the database\n").events.size(), 1u);
+  EXPECT_EQ(Awaited("[hub] listens on 192.0.2.15:8477\n").events.size(), 1u);
+  EXPECT_TRUE(Awaited(waits, false).events.empty()) << "once, and nobody says that it hangs";
+  EXPECT_TRUE(Awaited(waits + waits + waits + "step 1\n", false).events.empty()) << "it went on";
+  EXPECT_EQ(Awaited(waits + waits + waits, false).events.size(), 1u);
 }
 
 }  // namespace

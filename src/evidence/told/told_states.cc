@@ -9,6 +9,7 @@
 #include "base/pair_set.h"
 #include "base/text_scan.h"
 #include "evidence/told/told_lines.h"
+#include "evidence/told/told_subject.h"
 
 namespace tacet {
 
@@ -192,6 +193,7 @@ static bool StatesSilence(std::string_view part) {
 
 // A part of a sentence, up to its full stop or comma, that says it as a fact.
 bool StatesAHang(std::string_view part) {
+  if (SpeaksOfAQueue(part) || SpeaksOfATool(part)) return false;
   if (DeniesProgress(part)) return true;
   if (StatesSilence(part) && !GoesOnEachTime(part)) return true;
   const bool says =
@@ -393,7 +395,7 @@ bool StatesSlowness(std::string_view part) {
       // "a huge delay between the epochs"
       (HasAnyWord(part, {"delay", "delays", "latency", "gap"}) &&
        HasAnyWord(part, {"excessive", "huge", "very long", "too long", "unacceptable", "enormous"})) ||
-      StatesStutter(part);
+      StatesIdleBetweenSteps(part) || StatesStutter(part);
   // What is denied there is the expectation.
   const bool misses = HasAnyWord(part, {"not as good as", "not as high as", "not as fast as"});
   // "4 times slower than it should be" supposes nothing.

@@ -6,6 +6,7 @@
 #include "base/text_scan.h"
 #include "evidence/told/told_lines.h"
 #include "evidence/told/told_states.h"
+#include "evidence/told/told_subject.h"
 
 namespace tacet {
 namespace {
@@ -57,7 +58,7 @@ bool TitleSaysItHangs(std::string_view title) {
   const bool plain = std::all_of(words.begin(), words.end(), [](char c) {
     return IsLetter(c) || IsDigit(c) || std::string_view(" ,.'()-_/+@:&%\"<>!").find(c) != std::string_view::npos;
   });
-  if (words.size() < 4 || words.size() > 150 || !plain) return false;
+  if (words.size() < 4 || words.size() > 150 || !plain || BlamesATool(title)) return false;
   const std::string low = LowSentence(words);
   // A verb says that it happened; the noun alone may name a part of a program.
   if (std::count(low.begin(), low.end(), ' ') >= 2 && AnyPartStates(low, StatesAHang)) return true;

@@ -14,6 +14,7 @@
 #include "base/text_scan.h"
 #include "evidence/meaning/bare_message.h"
 #include "evidence/meaning/unread_error.h"
+#include "evidence/told/prose_events.h"
 #include "evidence/told/shown_adapters.h"
 #include "evidence/told/told_chinese.h"
 #include "evidence/told/told_error.h"
@@ -24,9 +25,11 @@
 #include "evidence/told/told_place.h"
 #include "evidence/told/told_remedy.h"
 #include "evidence/told/told_states.h"
+#include "evidence/told/told_subject.h"
 #include "evidence/told/told_title.h"
 #include "evidence/told/told_tried.h"
 #include "evidence/told/told_uneven.h"
+#include "evidence/torch_log/figures/torch_log_outline.h"
 
 namespace tacet {
 namespace {
@@ -151,6 +154,7 @@ bool SaysItHangs(std::string_view line, std::string_view prose) {
   if (ChineseSaysItHangs(line)) return true;
   // Programs print short lines, too: only what a person marked up counts.
   if (!IsSentence(line) && (prose == Trim(line) || !IsProse(prose))) return false;
+  if (BlamesATool(line)) return false;
   const std::string low = LowSentence(prose);
   // "simply stops with this error" tells an end.
   if (HasAnyWord(low, {"simply stops", "just stops", "both stop", "all stop"}) &&
@@ -249,12 +253,29 @@ class IgnoredException {
   bool inside_ = false;
 };
 
+// Of a text that no reader of job logs took: the last line of the program before the job stood still.
+void AddLastLine(std::string_view bytes, Fragment& fragment) {
+  if (!fragment.outlines.empty() || !HasEvent(fragment, EventKind::told_hang)) return;
+  LogOutline outline = FindOutline(bytes), bare;
+  if (outline.last.empty()) return;
+  // What somebody wrote around the log is no line of it.
+  AroundTheLog around(bytes);
+  LineReader reader(bytes);
+  for (std::string_view line; reader.number() < outline.last_source.line && reader.Next(&line);)
+    if (around.Holds(line, reader.number()) && reader.number() == outline.last_source.line) return;
+  bare.last = std::move(outline.last);
+  bare.last_source = outline.last_source;
+  bare.cut_end = outline.cut_end;
+  fragment.outlines.push_back(std::move(bare));
+}
+
 }  // namespace
 
 void AddToldWords(std::string_view bytes, Fragment& fragment) {
   // The tool's own answers and records tell what it said itself.
   if (fragment.format == "run_record") return;
   if (bytes.size() > kMostTold || bytes.find('\0') != std::string_view::npos) return;
+  DropRepeatedInProse(bytes, fragment);
   std::set<uint32_t> read;
   // A step in a sentence ("at step 197 it stops") is no line of progress.
   for (const Event& event : fragment.events)
@@ -266,7 +287,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   bool error = false, error_behind_steps = false, below_frame = false;
   size_t panic = SIZE_MAX;  // the event whose message is the next line
   const bool runs = ShowsRunningProcess(bytes, fragment);
-  ToldPlace place;
+  ToldPlace place, pace;
   const AroundTheLog around_at_top(bytes);
   AroundTheLog around = around_at_top;
   IgnoredException ignored;
@@ -299,6 +320,8 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
                                                         : EventKind::progress;
     if (kind == EventKind::told_hang || (outside && kind == EventKind::progress)) FillPlace(line, place);
     if (outside) AddToldFacts(line, source, fragment);
+    pace.others_wait |= outside && StatesThatSomeAreIdle(LowSentence(line));
+    pace.data_loader |= outside && AnyPartStates(LowSentence(line), StatesIdleBetweenSteps);
     // The head of a table names what was expected and what is there.
     if (((may_hold || titled) && IsProse(prose)) || (outside && Trim(line).starts_with('|')))
       AddToldSituation(line, source, fragment);
@@ -318,6 +341,7 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
       auto& slow = fragment.events.back().Make<ToldPlace>();
       FillPeriod(line, slow);
       slow.where = SlowCondition(LowSentence(line));
+      if (slow.where.empty()) slow.where = ChineseSlowCondition(line);
       slow.setting = slow_setting;
     }
     if (unread && AnnouncesPanic(line)) panic = fragment.events.size() - 1;
@@ -326,8 +350,16 @@ void AddToldWords(std::string_view bytes, Fragment& fragment) {
   AddBareMessages(bytes, fragment);
   AddToldGuard(bytes, fragment);
   AddShownAdapters(bytes, fragment);
+  AddAwaitedAddress(bytes, fragment);
+  AddLastLine(bytes, fragment);
   PlaceToldXids(bytes, fragment);
   if (place.where.empty()) place.where = PlaceOfDgl(bytes);
+  for (Event& event : fragment.events)
+    if (event.kind == EventKind::told_slow) {
+      auto& slow = event.Make<ToldPlace>();
+      slow.others_wait = pace.others_wait;
+      slow.data_loader = pace.data_loader;
+    }
   for (Event& event : fragment.events)
     if (event.kind == EventKind::told_hang) {
       event.detail = place;

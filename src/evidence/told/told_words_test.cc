@@ -6,8 +6,10 @@
 #include <string>
 
 #include "evidence/meaning/unread_error.h"
+#include "evidence/told/told_chinese.h"
 #include "evidence/told/told_lines.h"
 #include "evidence/told/told_states.h"
+#include "evidence/told/told_subject.h"
 
 namespace tacet {
 namespace {
@@ -26,6 +28,24 @@ TEST(ToldWords, AHangWithoutAnyMessageIsAHang) {
   EXPECT_TRUE(SaysItHangs("The training starts and then hangs somewhere without any error message"));
   EXPECT_FALSE(SaysItHangs("With the other driver it trains through the night without any hang"));
   EXPECT_FALSE(SaysItHangs("It runs without any issues and never hangs on this machine"));
+}
+
+TEST(ToldWords, AQueueAndAToolDoNotHangTheJob) {
+  EXPECT_FALSE(SaysItHangs("Since the upgrade my jobs stay pending forever and no node takes them."));
+  EXPECT_FALSE(SaysItHangs("In most cases `nvidia-bug-report.sh` freezes while it runs on that node."));
+  EXPECT_FALSE(SaysItHangs("On that host py-spy hangs as well and prints no stack."));
+  EXPECT_TRUE(SaysItHangs("The job is stuck with four pending operations in the second step."));
+  EXPECT_TRUE(SaysItHangs("The job hangs forever at the second step of the epoch."));
+  EXPECT_TRUE(SaysItHangs("In most cases `python train.py` freezes in the first step."));
+  EXPECT_TRUE(SaysItHangs("py-spy shows that the training hangs in the barrier."));
+}
+
+TEST(ToldWords, IdleGpusTellWhatASlowJobWaitsFor) {
+  EXPECT_TRUE(SaysItIsSlow("I see a lot of GPU idle time between the iterations on this machine"));
+  EXPECT_FALSE(SaysItIsSlow("There is no GPU idle time between iterations if the data is cached"));
+  EXPECT_TRUE(StatesThatSomeAreIdle("then 6 gpus go to 100% while the remaining 2 gpus stay at 0% utilization"));
+  EXPECT_FALSE(StatesThatSomeAreIdle("all gpus are at 100%, and the cpu is at 0% load"));
+  EXPECT_FALSE(StatesThatSomeAreIdle("the gpus go from 90% to 100%"));
 }
 
 TEST(ToldWords, WhatNeverComesBackHangs) {
@@ -151,6 +171,14 @@ TEST(ToldWords, ChineseSentencesAreReadAsWell) {
   EXPECT_TRUE(SaysItIsSlow("多卡训练速度非常慢，每步要二十秒"));
   EXPECT_FALSE(SaysItIsSlow("换了网卡以后速度恢复正常"));
   EXPECT_FALSE(SaysItIsSlow("这样配置会不会变慢，请指教一下"));
+}
+
+TEST(ToldWords, ChineseSentencesTellWhatTheSlownessDependsOn) {
+  EXPECT_TRUE(ChineseSaysItIsSlow("双机训练比单机训练慢8倍左右"));
+  EXPECT_EQ(ChineseSlowCondition("双机训练比单机训练慢8倍左右"), "the number of nodes");
+  EXPECT_EQ(ChineseSlowCondition("多卡训练比单卡训练还要慢"), "the number of GPUs");
+  EXPECT_EQ(ChineseSlowCondition("训练到一半速度变得很慢"), "");
+  EXPECT_FALSE(ChineseSaysItIsSlow("如果网络不好双机训练会慢8倍"));
 }
 
 TEST(ToldWords, HeadingsOfAFormReportNothing) {
@@ -283,6 +311,16 @@ TEST(ToldWords, InsideAFenceAreNoSentencesOfTheReporter) {
   AddToldWords("It is what it is: the job hangs in this case\n```\nstep 1\n```\n", fragment);
   ASSERT_EQ(fragment.events.size(), 1u);
   EXPECT_EQ(fragment.events[0].kind, EventKind::told_hang);
+}
+
+TEST(ToldWords, TheLastActivityBeforeAHangIsOfTheLog) {
+  Fragment log, prose;
+  AddToldWords("It hangs at the start.\n\n```\nINFO 11-08 11:50:03 cache.py:202] rank 1 builds its cache\n```\n", log);
+  ASSERT_EQ(log.outlines.size(), 1u);
+  EXPECT_EQ(log.outlines[0].last_source.line, 4u);
+  AddToldWords("It hangs at step 5.\n\nINFO: rank 1 never gets to step 6 on this host\n```\nimport torch\n```\n",
+               prose);
+  EXPECT_TRUE(prose.outlines.empty());
 }
 
 TEST(ToldWords, BinaryAndHugeTextsAreLeftAlone) {

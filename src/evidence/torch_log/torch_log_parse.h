@@ -132,6 +132,7 @@ struct TorchLogRecord {
   std::string cure;  // of a library's error: what the library itself says to do about it
   std::vector<int32_t> ranks;
   std::vector<int32_t> waiting;  // of a report: who has joined and waits
+  std::vector<int64_t> by_peer;  // of a wait: the value that it shows for each of its peers
 };
 
 // What stands before a line, and so tells the processes of a mixed file apart. Label 0 is "nothing".

@@ -2,6 +2,7 @@
 #include "model/events/connect_problem.h"
 
 #include "base/text_scan.h"
+#include "model/events/event.h"
 
 namespace tacet {
 
@@ -21,6 +22,11 @@ ConnectProblem ReadConnectProblem(std::string_view message) {
   // Open MPI: "At least one pair of MPI processes are unable to reach each other for MPI communications."
   if (Contains(message, "unable to reach each other")) return ConnectProblem::no_transport;
   return ConnectProblem::not_told;
+}
+
+bool IsStillConnecting(const Event& event) {
+  return event.kind == EventKind::connect_failed && event.library == Library::other &&
+         event.As<ConnectFailure>().words.empty() && !event.As<ConnectFailure>().address.empty();
 }
 
 }  // namespace tacet

@@ -6,6 +6,8 @@
 
 namespace tacet {
 
+struct Event;
+
 // Why a connection failed, by the system's own error. Each has another remedy: a host that refuses is up, and one that
 // does not answer may be behind a firewall; a name that does not resolve leads to none. "No route to host" is also what
 // a host that is down and a firewall that rejects look like; "Network is unreachable" is a matter of routes alone. An
@@ -24,5 +26,8 @@ enum class ConnectProblem : uint8_t {
 };
 
 ConnectProblem ReadConnectProblem(std::string_view message);
+
+// "Waiting to connect to the master 10.9.1.20:8477": nothing has failed yet, and nobody has given up.
+bool IsStillConnecting(const Event& event);
 
 }  // namespace tacet

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/events/event.h"
+
 namespace tacet {
 namespace {
 
@@ -30,6 +32,16 @@ TEST(ConnectProblem, TakesTheClientsOwnLimitForNoneOfThem) {
             ConnectProblem::not_told);
   EXPECT_EQ(ReadConnectProblem("The connection to the C10d store has failed. See inner exception for details."),
             ConnectProblem::not_told);
+}
+
+TEST(ConnectProblem, WhoOnlyWaitsHasNotGivenUp) {
+  Event event;
+  event.kind = EventKind::connect_failed;
+  event.library = Library::other;
+  event.Make<ConnectFailure>().address = "192.0.2.41:8477";
+  EXPECT_TRUE(IsStillConnecting(event));
+  event.Make<ConnectFailure>().words = "Connection refused";
+  EXPECT_FALSE(IsStillConnecting(event));
 }
 
 }  // namespace

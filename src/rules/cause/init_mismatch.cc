@@ -275,18 +275,31 @@ void JudgeMissingGpus(const Case& facts, RuleAnswer& answer) {
 
 }  // namespace
 
+// The line at which what follows the joining begins: an error that ends it, or the end of the text.
+static uint32_t EndOfJoining(const Incident& incident, const LogOutline& outline) {
+  const SourceRef& last = outline.joining.back().source;
+  uint32_t end = outline.last_source.line;
+  for (const Event& event : incident.events)
+    if (event.source.file == last.file && event.source.line > last.line && event.kind != EventKind::progress)
+      end = std::min(end, event.source.line);
+  return end;
+}
+
 // Each rank that joins is there as often as the others, more than once, and the higher ones are not: two nodes number
-// their processes alike. Where anything else was printed after it, another run may have begun in the same output.
-static bool IsNumberedAlike(const Case& facts, const LogOutline& outline, std::map<int32_t, int>& times) {
+// their processes alike. One line may be missing where the text begins. Where anything else was printed after it,
+// another run may have begun in the same output.
+static bool IsNumberedAlike(const Case& facts, const LogOutline& outline, std::map<int32_t, int>& times, int& often) {
   constexpr uint32_t kLinesOfTheEnd = 3;
+  constexpr size_t kFewestForACut = 4;
   if (outline.joining.empty() || outline.world <= 0) return false;
   for (const LineOfRank& one : outline.joining) ++times[one.rank];
-  const int often = times.begin()->second;
-  const auto alike = [&](const auto& one) { return one.second == often; };
-  if (often < 2 || !std::all_of(times.begin(), times.end(), alike)) return false;
-  if (static_cast<int64_t>(times.size()) * often > outline.world) return false;
+  often = 0;
+  for (const auto& one : times) often = std::max(often, one.second);
+  if (often < 2 || static_cast<int64_t>(times.size()) * often > outline.world) return false;
+  const auto rarer = std::count_if(times.begin(), times.end(), [&](const auto& one) { return one.second < often; });
+  if (rarer > 1 || (rarer == 1 && times.size() < kFewestForACut)) return false;
   const SourceRef &first = outline.joining.front().source, &last = outline.joining.back().source;
-  if (outline.last_source.line > last.line + kLinesOfTheEnd) return false;
+  if (EndOfJoining(facts.incident, outline) > last.line + kLinesOfTheEnd) return false;
   return std::none_of(facts.incident.events.begin(), facts.incident.events.end(), [&](const Event& event) {
     return event.source.file == first.file && event.source.line > first.line && event.source.line < last.line;
   });
@@ -295,20 +308,22 @@ static bool IsNumberedAlike(const Case& facts, const LogOutline& outline, std::m
 static void JudgeNumbering(const Case& facts, RuleAnswer& answer) {
   for (const LogOutline& outline : facts.incident.outlines) {
     std::map<int32_t, int> times;
-    if (!IsNumberedAlike(facts, outline, times)) continue;
+    int often = 0;
+    if (!IsNumberedAlike(facts, outline, times, often)) continue;
     std::vector<Rank> ranks;
     for (const auto& one : times) ranks.push_back(Rank{one.first});
-    const int often = times.begin()->second;
     Finding finding;
     finding.cause = "init-mismatch";
-    finding.status = Status::hang;
+    finding.status = facts.analyses.end.kind == JobEnding::crashed ? Status::crash : Status::hang;
     finding.severity = Severity::critical;
     finding.confidence = Confidence::likely;
     finding.headline = RankWords(ranks) + " of " + std::to_string(outline.world) + " joined " +
                        (often == 2 ? "twice" : std::to_string(often) + " times") +
                        ", and no line is from the others: " + std::to_string(often) +
-                       " nodes gave their processes the same numbers, so setup never completes";
-    const LineOfRank& first = outline.joining.front();
+                       " nodes gave their processes the same numbers, so setup " +
+                       (finding.status == Status::crash ? "fails" : "never completes");
+    const LineOfRank& first = *std::find_if(outline.joining.begin(), outline.joining.end(),
+                                            [&](const LineOfRank& one) { return times.at(one.rank) == often; });
     finding.evidence.push_back({first.source, first.text, "a rank that joins more than once"});
     finding.fix = {
         "Let the launcher of the cluster start every process: with Slurm as many tasks per node as GPUs "

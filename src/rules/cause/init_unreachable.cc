@@ -262,6 +262,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   const bool nameless = std::all_of(events.begin(), events.end(), [](const Event* event) {
     return event->kind == EventKind::connect_failed && TargetOf(*event).empty();
   });
+  const bool waits =
+      std::all_of(events.begin(), events.end(), [](const Event* event) { return IsStillConnecting(*event); });
   const ConnectProblem problem = ProblemOf(events);
   const bool refused = problem == ConnectProblem::refused;
   const std::string no_host = NoHostIn(address);
@@ -270,7 +272,8 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
   int64_t limit_ms = -1;
   for (const Event* event : events) limit_ms = std::max(limit_ms, event->As<StoreUnreachable>().timeout_ms);
   const Rank peer = PeerOfAll(events);  // MPI connects when the first message is sent
-  finding.headline = who + " cannot connect to " + (agent ? "the rendezvous store at " : "") +
+  finding.headline = who + (waits ? " waits to connect to " : " cannot connect to ") +
+                     (agent ? "the rendezvous store at " : "") +
                      (!address.empty() ? address
                       : peer.known()   ? RankWords({peer})
                                        : "a peer") +
@@ -281,6 +284,7 @@ static RuleAnswer JudgeUnreachable(const Case& facts) {
                       : !no_host.empty()    ? no_host + " is not the name or the address of a host"
                       : !digits.empty()     ? "a name of digits alone is taken for an IPv4 address, here " + digits
                       : nameless            ? "the message names no address"
+                      : waits               ? "nothing has answered there yet"
                                             : FailureWords(problem, limit_ms)) +
                      (alone && !refused ? ", and no other rank reports this" : "");
   const bool special = IsLoopback(address) || IsWildcard(address);

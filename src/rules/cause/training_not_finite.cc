@@ -46,17 +46,37 @@ Finding FloorFinding(const LossScaleDrop& scale) {
   return finding;
 }
 
-Finding ScaleFinding(const TrainingRecord& record) {
+// Steps went well before the first that was skipped: they, or a checkpoint, are in the text.
+bool TrainedBefore(const Incident& incident, const LossScaleDrop& scale) {
+  const auto before = [&](const SourceRef& source) {
+    return source.file == scale.first.file && source.line > 0 && source.line < scale.first.line;
+  };
+  return std::any_of(incident.events.begin(), incident.events.end(),
+                     [&](const Event& event) { return event.kind == EventKind::progress && before(event.source); }) ||
+         std::any_of(incident.outlines.begin(), incident.outlines.end(),
+                     [&](const LogOutline& outline) { return before(outline.saved.source); });
+}
+
+Finding ScaleFinding(const Incident& incident, const TrainingRecord& record) {
   const LossScaleDrop& scale = record.scale;
   if (scale.at_floor > 0) return FloorFinding(scale);
   Finding finding;
   finding.confidence = scale.values_before > 0 ? Confidence::certain : Confidence::likely;
-  finding.headline = "No step has produced finite gradients" + SinceWords(scale.first_step) + ": the loss scale fell " +
-                     std::to_string(scale.drops) + " times in a row, from " + FigureWords(scale.from) + " to " +
-                     FigureWords(scale.to) + ", and every one of these steps was skipped";
+  const std::string fell = "the loss scale fell " + std::to_string(scale.drops) + " times in a row, from " +
+                           FigureWords(scale.from) + " to " + FigureWords(scale.to);
+  const bool trained = scale.first_step < 0 && TrainedBefore(incident, scale);
+  finding.headline = trained ? "The gradients overflow in steps that follow good ones: " + fell +
+                                   ", and each of these steps was skipped"
+                             : "No step has produced finite gradients" + SinceWords(scale.first_step) + ": " + fell +
+                                   ", and every one of these steps was skipped";
   finding.fix = {
-      "The steps were skipped, so the weights are unchanged. If the job still runs, stop it; continue from the last "
-      "checkpoint with a lower learning rate, with gradient clipping, or in bfloat16, which needs no loss scale.",
+      trained ? "Compare the loss behind the skipped steps with the loss before them: skipped steps leave the weights "
+                "as they are, so a loss that is higher comes from the steps before. Continue from the last checkpoint "
+                "from before the first skipped step, with a lower learning rate, with gradient clipping, or in "
+                "bfloat16, which needs no loss scale."
+              : "The steps were skipped, so the weights are unchanged. If the job still runs, stop it; continue from "
+                "the last checkpoint with a lower learning rate, with gradient clipping, or in bfloat16, which needs "
+                "no loss scale.",
       "Find what overflows: torch.autograd.set_detect_anomaly(True) for a few steps; compare the ranks: if one alone "
       "has "
       "it, suspect its data or its GPU."};
@@ -249,7 +269,7 @@ RuleAnswer JudgeTrainingNotFinite(const Case& facts) {
     JudgeTold(facts, answer);
     return answer;
   }
-  Finding finding = found->value ? ValueFinding(*found) : ScaleFinding(*found->record);
+  Finding finding = found->value ? ValueFinding(*found) : ScaleFinding(facts.incident, *found->record);
   if (const auto first = FindFirstNonFinite(facts.incident); first && found->value) NameTheFirst(*first, finding);
   finding.cause = "training-not-finite";
   finding.status = Status::corrupt;

@@ -9,6 +9,7 @@
 
 #include "analysis/process/stack_reading.h"
 #include "analysis/timeouts/nameless_waits.h"
+#include "model/events/event_witness.h"
 #include "rules/unexplained/benchmark_verdict.h"
 #include "rules/unexplained/open_calls.h"
 #include "rules/unexplained/open_finding.h"
@@ -34,6 +35,23 @@ std::string LastStepWords(const Incident& incident, const Event& told) {
   const auto& progress = last->As<Progress>();
   return "; the last progress line is for " + std::string(progress.of_epoch ? "epoch " : "step ") +
          std::to_string(progress.step);
+}
+
+// "; the last activity in the log is '...'": nothing that tells of the job comes behind that line.
+std::string LastActivityWords(const Incident& incident) {
+  constexpr size_t kMostQuoted = 120;
+  const LogOutline* last = nullptr;
+  for (const LogOutline& outline : incident.outlines)
+    if (!outline.last.empty()) {
+      if (last) return "";
+      last = &outline;
+    }
+  if (!last) return "";
+  const bool later = std::any_of(incident.events.begin(), incident.events.end(), [&](const Event& event) {
+    return WitnessOf(event) != Witness::reporter && event.source.file == last->last_source.file &&
+           event.source.line > last->last_source.line;
+  });
+  return later ? "" : "; the last activity in the log is '" + MessageWords(last->last, kMostQuoted) + "'";
 }
 
 // "; process 51877 exited without an error, and the others may wait for it": of several one came to its end.
@@ -209,14 +227,17 @@ void SettleToldHang(const Case& facts, const Event& told, Diagnosis& diagnosis) 
   if (where.empty()) where = InterruptedWords(facts.incident);
   if (where.empty()) where = StoppedBenchmarkWords(facts.incident);
   if (where.empty()) where = ReadGpuLoads(facts.incident, true).words;
+  std::string last = LastStepWords(facts.incident, told);
+  if (last.empty()) last = LastActivityWords(facts.incident);
+  const bool placed = TellsPlace(place) || last.starts_with("; the last activity");
   diagnosis.headline =
       std::string("the text around the log says that the job ") + (place.stopped ? "stops" : "hangs") +
       (place.where.empty() ? "" : " " + place.where) + "; " +
       (!where.empty() ? where
        : EndsInSetup(facts)
            ? std::string("the log ends during NCCL's setup, and does not show which rank is responsible")
-           : std::string("no log line shows ") + (TellsPlace(place) ? "" : "where, or ") + "which rank caused it" +
-                 LastStepWords(facts.incident, told) + FinishedWords(facts.incident));
+           : std::string("no log line shows ") + (placed ? "" : "where, or ") + "which rank caused it" + last +
+                 FinishedWords(facts.incident));
   if (!calls.number.empty())
     diagnosis.open = {{"Which rank makes the others wait?",
                        "the NCCL logs of the other ranks from the same time: a rank that has not issued " +

@@ -47,6 +47,29 @@ std::vector<std::string> StepsOfDifference(const std::string& differs) {
       "Go back to the fast version until the difference is found, and try the versions between them one by one."};
 }
 
+// Some GPUs run nothing, and those at 100 % most likely wait for them inside of a collective.
+std::vector<std::string> StepsOfIdleGpus() {
+  return {
+      "Look first at the processes of the GPUs at 0 % (nvidia-smi lists them): take their stacks when it is slow "
+      "(py-spy dump --pid PID). The GPUs at 100 % most likely wait for them: NCCL's kernels keep a GPU busy while they "
+      "wait.",
+      "If they wait for their next batch: more loader workers, the data on a local disk, and the free memory of the "
+      "host (free -g), since a full page cache slows down a job that has read for a while."};
+}
+
+// The GPU is idle between steps: what a step waits for is on the host, most often its data.
+std::vector<std::string> StepsOfIdleSteps() {
+  return {
+      "Measure the time until the next batch arrives against the whole step (two time stamps around the loader's "
+      "next(), "
+      "or torch.profiler): if it fills the gap, the data is late.",
+      "Then: copy the data to a local disk (network storage such as NFS is often the limit: iostat -x 5, nfsiostat), "
+      "use "
+      "more loader workers, pin_memory=True and a larger prefetch_factor.",
+      "If the next batch is there at once: look for what synchronizes on each step (.item(), printing, saving, "
+      "validation)."};
+}
+
 std::vector<std::string> StepsOfSlowness(const Incident& incident) {
   const auto& runs = incident.benchmark_runs;
   if (!runs.empty() && std::all_of(runs.begin(), runs.end(), MeasuresNetwork))
@@ -113,6 +136,8 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
   const ToldPlace& pauses = slow ? slow->As<ToldPlace>() : kEmptyDetail<ToldPlace>;
   finding.fix = pauses.every > 0        ? StepsOfPauses(pauses)
                 : !slow                 ? StepsOfAStop()
+                : pauses.others_wait    ? StepsOfIdleGpus()
+                : pauses.data_loader    ? StepsOfIdleSteps()
                 : !pauses.where.empty() ? StepsOfDifference(pauses.where)
                                         : StepsOfSlowness(facts.incident);
   TakeNote(diagnosis, finding);
@@ -133,6 +158,9 @@ void AddToldTrouble(const Case& facts, Diagnosis& diagnosis) {
                      "; the text around the log says that the job stops; the lines do not show whether it "
                      "ended or hangs");
   if (pauses.every <= 0 && !pauses.where.empty()) diagnosis.headline += ", and that it depends on " + pauses.where;
+  if (slow && pauses.others_wait) diagnosis.headline += ", and that some GPUs are idle while others are at 100 %";
+  if (slow && !pauses.others_wait && pauses.data_loader)
+    diagnosis.headline += ", and that the GPUs are idle between steps, as when they wait for data";
   finding.headline = diagnosis.headline;
   diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
 }

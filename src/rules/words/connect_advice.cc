@@ -71,6 +71,12 @@ std::vector<std::string> LibraryConnectSteps(const Event& failure, const std::st
             "Name the network that the hosts share: mpiexec -iface INTERFACE; check that /etc/hosts does not give a "
             "host's own name 127.0.0.1 or 127.0.1.1.",
             "Open the ports between the hosts, or limit them: MPIR_CVAR_CH3_PORT_RANGE, I_MPI_PORT_RANGE."};
+  if (failure.library == Library::other && !address.empty())
+    return {
+        look,
+        "Check that it is the address of the right host of this run, and the same on all hosts: a setting, a file or "
+        "a job's metadata may be left over from an earlier run.",
+        "From a host that waits: nc -zv to it; open the port between the hosts."};
   return {};
 }
 

@@ -83,6 +83,22 @@ TEST(LibraryLines, AKernelThatGaveUpWaitingStopsItself) {
   EXPECT_FALSE(EventsOf(alone, EventKind::cuda_error).empty());
 }
 
+TEST(LibraryLines, TheOneValueUnlikeAllOthersIsOfThePeerThatIsMissing) {
+  const auto table = [](int32_t rank, const std::vector<int>& values) {
+    std::string text;
+    for (size_t i = 0; i < values.size(); ++i)
+      text += "DeepEP timeout check failed: rank = " + std::to_string(rank) + ", thread = " + std::to_string(i) +
+              ", value = " + std::to_string(values[i]) + ")\n";
+    return OneEvent(ReadText(text, "out.txt"), EventKind::watchdog_timeout).peer;
+  };
+  EXPECT_EQ(table(0, {0, 0, 0, 512}), Rank{3});
+  EXPECT_EQ(table(2, {512, 0, 0, 0, 0}), Rank{0});
+  EXPECT_FALSE(table(0, {0, 512, 512, 0}).known()) << "two are missing";
+  EXPECT_FALSE(table(3, {0, 0, 0, 512}).known()) << "itself";
+  EXPECT_FALSE(table(0, {0, 0, 512}).known()) << "too few to tell which value is the usual one";
+  EXPECT_FALSE(table(0, {0, 0, 0, 0}).known());
+}
+
 TEST(LibraryLines, NotesOfOpenMpiThatEndNothingAreNone) {
   const Fragment note = ReadText(
       "The library attempted to open the following supporting CUDA libraries,\n"

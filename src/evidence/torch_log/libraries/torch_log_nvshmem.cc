@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evidence/torch_log/libraries/torch_log_nvshmem.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/text_scan.h"
 #include "model/events/event_detail.h"
@@ -102,6 +106,31 @@ LineUse ReadStart(const LogLine& line, RecordList& out) {
   return LineUse::understood;
 }
 
+// DeepEP timeout check failed: rank = 6, thread = 5, value = 1024)
+// Thread by thread, and each thread waits for the peer of its number: the table of a waiter has one value that is
+// unlike all others where that peer alone is missing. -1 where no single one is.
+int32_t OddPeer(const std::vector<int64_t>& by_peer, int32_t own) {
+  constexpr size_t kFewestPeers = 4;  // of three values any may be the usual one
+  if (by_peer.size() < kFewestPeers) return -1;
+  const int64_t usual = std::count(by_peer.begin(), by_peer.end(), by_peer[0]) > 1 ? by_peer[0] : by_peer[1];
+  int32_t odd = -1;
+  for (size_t i = 0; i < by_peer.size(); ++i) {
+    if (by_peer[i] == usual) continue;
+    if (odd >= 0) return -1;
+    odd = static_cast<int32_t>(i);
+  }
+  return odd == own ? -1 : odd;
+}
+
+void ReadPeerValue(std::string_view words, TorchLogRecord& record) {
+  const auto thread = IntAfter<int32_t>(words, ", thread = ");
+  const auto value = IntAfter<int64_t>(words, ", value = ");
+  // Row by row from 0, as the threads print them: what is missing in between tells nothing.
+  if (!thread || !value || *thread < 0 || static_cast<size_t>(*thread) != record.by_peer.size()) return;
+  record.by_peer.push_back(*value);
+  record.peer = OddPeer(record.by_peer, record.rank);
+}
+
 // DeepEP timeout check failed: rank = 6, thread = 0, value = 0)
 // DeepEP combine NVL receiver timeout, channel: 5, rank: 3, src NVL rank: 0, ...
 // A kernel gave up waiting for a peer: who says it waits.
@@ -119,8 +148,9 @@ LineUse ReadExpertWait(const LogLine& line, RecordList& out) {
   const auto [record, is_new] =
       out.AddOnce(TorchLogKind::watchdog_timeout, line, "deepep" + std::to_string(rank.value_or(-1)));
   record->repeats = 1;  // every thread and channel says it
-  if (!is_new) return LineUse::understood;
   if (rank && *rank >= 0) record->rank = *rank;
+  ReadPeerValue(*words, *record);
+  if (!is_new) return LineUse::understood;
   record->text = Capped(Trim(line.text), 600);
   return LineUse::understood;
 }
