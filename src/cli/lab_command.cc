@@ -222,7 +222,7 @@ each rank gets its own NCCL_HOSTID, so that NCCL treats it as a node. The seed c
       --seed S          the first seed (default 1)
       --seeds N         seeds per fault for 'score' (default 3)
       --faults A,B      only these, for 'score'
-      --hang-after S    as for 'tacet run' (default 8 s)
+      --hang-after S    as --hang-after of 'tacet run' (default here: 8 s)
       --python PROGRAM  a Python with PyTorch (default: python3 in PATH, then /usr/bin/python3)
   -o, --output FOLDER   where all files go (default: tacet-lab)
 

@@ -96,7 +96,7 @@ differs is named. It needs no root privileges and changes nothing.
 Rank and size come from RANK and WORLD_SIZE, SLURM_*, OMPI_* or PMI_*; the address of rank 0 from MASTER_ADDR
 and MASTER_PORT or the list of nodes.
 
-      --meet HOST[:PORT]  where rank 0 is (default port 29517, or MASTER_PORT)
+      --meet HOST[:PORT]  where rank 0 is (default port: MASTER_PORT if set, else 29517)
       --rank N            rank of this process, if no launcher sets it
       --size N            number of processes
       --ports A-B         ports that the firewall allows, for the measurements (default: any)

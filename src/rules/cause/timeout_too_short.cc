@@ -196,14 +196,20 @@ static bool JudgeWorkBeside(const Case& facts, RuleAnswer& answer) {
   finding.status = facts.analyses.end.kind == JobEnding::hung ? Status::hang : Status::crash;
   finding.severity = Severity::critical;
   finding.confidence = Confidence::likely;
-  if (wait->rank.known()) finding.affected_ranks = {wait->rank};
+  for (const Event& event : events)
+    if (event.kind == EventKind::store_wait_timeout && event.rank.known() && event.peer == wait->peer &&
+        std::find(finding.affected_ranks.begin(), finding.affected_ranks.end(), event.rank) ==
+            finding.affected_ranks.end())
+      finding.affected_ranks.push_back(event.rank);
+  std::sort(finding.affected_ranks.begin(), finding.affected_ranks.end());
   if (wait->peer.known()) finding.ranks = {wait->peer};  // whoever creates what is waited for is the one that works
-  const std::string working = finding.ranks.empty() ? "one process" : "most likely " + RankWords(finding.ranks);
-  finding.headline = (wait->rank.known() ? RankWords({wait->rank}) : std::string("a process")) +
+  const std::string working =
+      finding.ranks.empty() ? "the work of one process" : "most likely the work of " + RankWords(finding.ranks);
+  finding.headline = (finding.affected_ranks.empty() ? std::string("a process") : RankWords(finding.affected_ranks)) +
                      " timed out waiting for " + (finding.ranks.empty() ? "the store" : RankWords(finding.ranks)) +
                      (told.timeout_ms > 0 ? " after " + DurationWords(told.timeout_ms * 1'000'000) : "") +
                      ", while a progress bar in the same output was still advancing ('" + told.bar + "'): " + working +
-                     " works longer than the others wait for it";
+                     " takes longer than the others wait";
   finding.evidence.push_back(CiteEvent(*wait, "a wait in the store timed out"));
   finding.fix = LateRankSteps();
   answer.findings.push_back(std::move(finding));

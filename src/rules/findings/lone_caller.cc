@@ -151,12 +151,12 @@ std::optional<Finding> WentOnFinding(const Case& facts) {
                      ": most likely it left out collectives that the others make there";
   finding.evidence.insert(finding.evidence.begin(),
                           {error->source, error->words, "the error after which " + who + " continued"});
-  finding.fix = {
-      "Fix the error" + (place.empty() ? "" : " in " + place) + " on " + who + ": " + error->raised.type +
-          (error->words.empty() ? "." : " (" + MessageWords(error->words, 100) + ")."),
-      "Do not catch an error around collectives on one rank alone: whoever leaves one out has to end the job, or all "
-      "ranks have to agree to leave it out (all_reduce a flag first).",
-      "Discard results computed after this point: they may be wrong even if the job continued."};
+  finding.fix = {"Fix the error" + (place.empty() ? "" : " in " + place) + " on " + who + ": " + error->raised.type +
+                     (error->words.empty() ? "." : " (" + MessageWords(error->words, 100) + ")."),
+                 "Do not catch an error around a collective on one rank only: that rank must end the job, or all ranks "
+                 "must agree to "
+                 "skip the collective (all_reduce a flag first).",
+                 "Discard results computed after this point: they may be wrong even if the job continued."};
   return finding;
 }
 

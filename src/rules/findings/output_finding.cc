@@ -162,9 +162,10 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   finding.headline =
       who + " is in " + odd->where + ", while " + RankWords(others) +
       (others.size() == 2 ? " are both at the same line, " : " are all at the same line, ") + usual->where +
-      (asked ? "; these stacks are the last that the ranks wrote"
-             : "; their timers wrote these stacks after " + DurationWords(odd->thread->timer_s * 1'000'000'000) +
-                   ", and nothing has been printed since") +
+      (asked && odd->thread->looked_at ? "; these stacks were taken from outside the processes"
+       : asked                         ? "; these stacks are the last that the ranks wrote"
+               : "; their timers wrote these stacks after " + DurationWords(odd->thread->timer_s * 1'000'000'000) +
+                     ", and nothing has been printed since") +
       ": most likely the others wait for " + who;
   finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
   finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(others) + " are"));
@@ -175,7 +176,7 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   // Calls into C++ have no frame of Python.
   if (!odd->certain)
     finding.fix.insert(
-        finding.fix.begin() + 1,
+        finding.fix.begin(),
         "If it makes a call there that all ranks must make (a collective, full_tensor(), state_dict(), a "
         "metric's compute()): let all ranks make it, or none.");
   return finding;

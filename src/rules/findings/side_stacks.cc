@@ -153,9 +153,10 @@ std::string SideStackWords(const Case& facts, const CallerSide& odd, const Calle
     const bool of_call = side.timeout && !CallerPlaceWords(*side.timeout).empty();
     const std::string call = of_call ? "" : SideCall(facts, side);  // since the call it may have moved on
     return RankWords(side.ranks) +
-           (of_call                  ? " called it in "
-            : side.ranks.size() == 1 ? " is in "
-                                     : " are in ") +
+           (of_call && side.ranks.size() == 1 ? " made its call in "
+            : of_call                         ? " made their call in "
+            : side.ranks.size() == 1          ? " is in "
+                                              : " are in ") +
            place + (call.empty() || call == place ? "" : ", inside " + call);
   };
   return words(odd, odd_place) + "; " + words(usual, usual_place);

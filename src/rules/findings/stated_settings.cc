@@ -16,10 +16,10 @@
 namespace tacet {
 namespace {
 
-// "rank 2 prints 6 where all other ranks print 0 ('relay 2: protocol version starts at 6')"
+// "rank 2 prints '6' where all other ranks print '0' ('relay 2: protocol version starts at 6')"
 std::string DifferenceWords(const StatedDifference& stated) {
-  return RankWords({stated.rank}) + " prints " + stated.own_value + " where all other ranks print " +
-         stated.other_value + " (" + QuotedLine(*stated.own) + ")";
+  return RankWords({stated.rank}) + " prints '" + stated.own_value + "' where all other ranks print '" +
+         stated.other_value + "' (" + QuotedLine(*stated.own) + ")";
 }
 
 void CiteDifference(const StatedDifference& stated, Finding& finding) {

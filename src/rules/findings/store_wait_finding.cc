@@ -59,6 +59,14 @@ bool SomeAreBehind(const Case& facts, Rank rank, const std::vector<Rank>& others
   return same > 0 && static_cast<size_t>(same) < others.size();
 }
 
+bool IsAtWork(const PrintedLines::Lines& lines) {
+  constexpr int64_t kManyLines = 3;
+  int64_t count = 0;
+  for (auto line = lines.rbegin(); line != lines.rend() && (*line)->shape == lines.back()->shape; ++line)
+    count += (*line)->times;
+  return count >= kManyLines;
+}
+
 std::string LimitWords(const Event& wait) {
   const int64_t limit_ms = wait.As<StoreWait>().timeout_ms;
   return limit_ms > 0 ? " for " + DurationWords(limit_ms * 1'000'000) : "";
@@ -93,6 +101,8 @@ std::optional<Finding> AwaitedWriterFinding(const Case& facts) {
                      "' in the store, until they timed out; " + who +
                      ", the only rank that did not wait for it, most likely has to write it" +
                      (last ? ": its last line is " + QuotedLine(*last) : "");
+  // Line after line of one kind: it works, and is not stuck.
+  if (last && IsAtWork(lines->second)) finding.cause = "timeout-too-short";
   finding.evidence.push_back(CiteEvent(*waits.first, RankWords(waiters) + " gave up waiting"));
   if (last) finding.evidence.push_back({last->source, last->text, "the last line of " + who});
   finding.fix = {"See what " + who + " does before it writes '" + *keys.begin() +
@@ -128,8 +138,8 @@ std::optional<Finding> LoneCreatorFinding(const Case& facts) {
   finding.fix = {
       "Call new_group, init_device_mesh and the like on all ranks in the same order, including those that "
       "are not members of the group.",
-      "Take the call " + (place.empty() ? std::string() : "in " + place + " ") +
-          "out of the branch that only this rank enters."};
+      "Find out why only " + who + " comes to the call" + (place.empty() ? std::string() : " in " + place) +
+          ": a condition on the rank, in that function or in one that calls it."};
   return finding;
 }
 

@@ -57,6 +57,20 @@ TEST(StoreWait, TheOnlyRankThatDoesNotWaitHasToWriteTheKey) {
   EXPECT_NE(finding.headline.find("for the key 'tokenizer'"), std::string::npos) << finding.headline;
 }
 
+TEST(StoreWait, OneThatPrintsLineAfterLineWorksTooLong) {
+  Incident incident = WaitingInStore({1, 2}, OwnKey());
+  LogOutline& outline = incident.outlines.emplace_back();
+  for (uint32_t i = 1; i < 5; ++i) {
+    OwnLine line;
+    line.rank = 0;
+    line.shape = 7;
+    line.text = "merges " + std::to_string(i);
+    line.source.line = i;
+    outline.own_lines.push_back(line);
+  }
+  EXPECT_EQ(JudgedCase(std::move(incident)).Verdict().cause, "timeout-too-short");
+}
+
 TEST(StoreWait, WhereTwoDoNotWaitOrTheOneFailedNobodyIsNamed) {
   EXPECT_FALSE(JudgedCase(WaitingInStore({1}, OwnKey())).Fires("rank-stuck-on-host"));
   Incident failed = WaitingInStore({1, 2}, OwnKey());

@@ -27,7 +27,7 @@ std::string WayWords(const OwnWay& way) {
              ", and it has not printed " + QuotedLine(*way.other) + " as all others have";
     case OwnWay::Kind::same_line:
       return "its process was alive: its last line is " + QuotedLine(*way.own) +
-             ", as that of all others, so it is most likely stuck in what follows this line, or slow there";
+             ", the same as on all other ranks, so it is most likely stuck in what follows this line, or slow there";
     default: return "";
   }
 }
