@@ -8,6 +8,7 @@
 #include "base/signal_name.h"
 #include "base/text_scan.h"
 #include "evidence/torch_log/errors/torch_log_detail.h"
+#include "evidence/torch_log/errors/torch_log_traceback.h"
 #include "evidence/torch_log/figures/torch_log_outline.h"
 #include "evidence/torch_log/libraries/torch_log_ascend.h"
 #include "evidence/torch_log/torch_log_activity.h"

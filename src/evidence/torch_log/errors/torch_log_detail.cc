@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/text_scan.h"
+#include "evidence/torch_log/errors/torch_log_failures.h"
 #include "evidence/torch_log/errors/torch_log_told_causes.h"
 #include "model/events/nccl_warnings.h"
 
