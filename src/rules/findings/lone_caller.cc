@@ -46,8 +46,7 @@ Apart FindApart(const Case& facts) {
     for (const StackReading& each : stacks) {
       if (&each == &one) continue;
       apart.ranks.push_back(each.rank);
-      if (each.where != other.where)
-        apart.place = facts.incident.strings.Get(other.innermost_user.function);
+      if (each.where != other.where) apart.place = facts.incident.strings.Get(other.innermost_user.function);
     }
     return apart;
   }
@@ -96,7 +95,8 @@ Finding FindingOf(const Case& facts, const Apart& apart, std::string_view cause)
   finding.confidence = Confidence::possible;
   finding.ranks = {apart.one->rank};
   finding.affected_ranks = apart.ranks;
-  finding.evidence.push_back(CiteStack(facts.incident, *apart.one->thread, "where " + RankWords(finding.ranks) + " is"));
+  finding.evidence.push_back(
+      CiteStack(facts.incident, *apart.one->thread, "where " + RankWords(finding.ranks) + " is"));
   finding.evidence.push_back(
       CiteStack(facts.incident, *apart.others->thread, "where " + RankWords({apart.others->rank}) + " is"));
   return finding;
@@ -107,8 +107,9 @@ Finding FindingOf(const Case& facts, const Apart& apart, std::string_view cause)
 std::optional<Finding> LoneCallerFinding(const Case& facts) {
   if (facts.analyses.end.kind != JobEnding::hung) return std::nullopt;
   const Apart apart = FindApart(facts);
-  if (!apart || apart.one->place != StackReading::Place::communication || !MayWaitForTheGpu(facts.incident, *apart.others) ||
-      !IsNobodyElseNamed(facts, apart.one->rank) || !AreInTwoBranches(facts.incident, *apart.one, *apart.others))
+  if (!apart || apart.one->place != StackReading::Place::communication ||
+      !MayWaitForTheGpu(facts.incident, *apart.others) || !IsNobodyElseNamed(facts, apart.one->rank) ||
+      !AreInTwoBranches(facts.incident, *apart.one, *apart.others))
     return std::nullopt;
   const std::string_view function = facts.incident.strings.Get(apart.one->decisive.function);
   if (!IsCollectiveCall(function)) return std::nullopt;
@@ -117,7 +118,8 @@ std::optional<Finding> LoneCallerFinding(const Case& facts) {
   Finding finding = FindingOf(facts, apart, "collective-extra");
   const std::string who = RankWords(finding.ranks);
   finding.headline = who + " is in " + std::string(function) + ", called in " + apart.one->where + ", while " +
-                     RankWords(apart.ranks) + (apart.ranks.size() == 2 ? " are both in " : " are all in ") + apart.place + ": most likely only " + who +
+                     RankWords(apart.ranks) + (apart.ranks.size() == 2 ? " are both in " : " are all in ") +
+                     apart.place + ": most likely only " + who +
                      " makes this call, and no rank can finish its operation";
   finding.fix = {
       "Find out why " + who + " calls " + std::string(function) + " in " + apart.one->where +

@@ -48,9 +48,9 @@ Incident HungWith(LoneFrames first, LoneFrames others) {
 }
 
 TEST(LoneCaller, OneRankInACollectiveOfItsOwnIsNamed) {
-  const Finding finding =
-      JudgedCase(HungWith({{"barrier", kLoneDistributed}, {"save_model", "train.py", 45}}, {{"train_step", "train.py", 8}}))
-          .Only("collective-extra");
+  const Finding finding = JudgedCase(HungWith({{"barrier", kLoneDistributed}, {"save_model", "train.py", 45}},
+                                              {{"train_step", "train.py", 8}}))
+                              .Only("collective-extra");
   EXPECT_EQ(finding.ranks, std::vector<Rank>{Rank{0}});
   EXPECT_EQ(finding.affected_ranks, (std::vector<Rank>{Rank{1}, Rank{2}}));
   EXPECT_EQ(finding.confidence, Confidence::possible);
@@ -64,8 +64,9 @@ TEST(LoneCaller, OthersThatWaitForALockOrAreInACollectiveAsWellAreNone) {
   EXPECT_FALSE(JudgedCase(HungWith(saves, {{"all_reduce", kLoneDistributed}, {"train_step", "train.py", 8}}))
                    .Fires("collective-extra"));
   // A send waits for one peer only.
-  EXPECT_FALSE(JudgedCase(HungWith({{"send", kLoneDistributed}, {"give", "train.py", 45}}, {{"train_step", "train.py", 8}}))
-                   .Fires("collective-extra"));
+  EXPECT_FALSE(
+      JudgedCase(HungWith({{"send", kLoneDistributed}, {"give", "train.py", 45}}, {{"train_step", "train.py", 8}}))
+          .Fires("collective-extra"));
 }
 
 Incident WithAnErrorOf(uint32_t process) {
