@@ -314,7 +314,6 @@ struct Looks {
   size_t lines = 0, named = 0;
   size_t marked = 0;  // "20:24:30.297 rank 2: batch 10 is here"
   bool of_job = false;
-  int64_t closed = 0;             // the last lines are those with which wandb ends so many runs
   bool attended = false;          // a rank waits for somebody: "rank 1: waiting for the debugger to attach"
   bool asked = false;             // ... or a process without a name: "overwrite? [y/N]"
   bool stack_of_job = false;      // faulthandler shows a thread inside torch.distributed
@@ -401,10 +400,6 @@ void LookAtLine(std::string_view raw, const SourceRef& source, uint64_t size, co
   }
   const PairSet pairs(text);
   const bool harmless = NoteHarmless(pairs, source, out);
-  if (text.starts_with("wandb: "))
-    look.closed += ContainsAny(text, {"You can sync this run to the cloud by running", "Run summary:"});
-  else if (!harmless)
-    look.closed = 0;
   if (!harmless) out.says_done = std::string(WordsOfDone(pairs));
   int32_t printed_by = named.rank;
   if (printed_by < 0 && look.labels_are_ranks && launcher.number >= 0 && launcher.number < int64_t{kMostRanks} &&
@@ -494,7 +489,6 @@ Looks LookAt(std::string_view bytes) {
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   FinishFigures(look.outline);
-  look.outline.exits = std::max(look.outline.exits, look.closed);
   look.places.Finish(look.outline);
   look.outline.cut_end = !bytes.empty() && bytes.back() != '\n';
   return look;

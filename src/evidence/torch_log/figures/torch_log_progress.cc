@@ -68,7 +68,6 @@ bool IsSetting(std::string_view before) {
   return false;
 }
 
-// " 45%|████▌     | 450/1000 [00:12<00:15, 36.1it/s]" -> 450
 // "Loading weights:  10%|", "Writing model shards: 100%|": what is counted comes before the training, or after it.
 bool IsBarOfPreparation(std::string_view text) {
   text = text.substr(text.rfind('\r') + 1);
@@ -82,6 +81,7 @@ bool IsBarOfPreparation(std::string_view text) {
   return false;
 }
 
+// " 45%|████▌     | 450/1000 [00:12<00:15, 36.1it/s]" -> 450
 std::optional<int64_t> FindBarCount(std::string_view text) {
   const bool is_bar = (Contains(text, "it/s") || Contains(text, "s/it")) && !IsBarOfPreparation(text);
   for (size_t slash = text.find('/'); is_bar && slash != std::string_view::npos; slash = text.find('/', slash + 1)) {
