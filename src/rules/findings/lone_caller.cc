@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/process/odd_stack.h"
 #include "base/text_scan.h"
 #include "rules/words/activity_words.h"
 #include "rules/words/message_words.h"
@@ -23,10 +24,10 @@ struct Apart {
 };
 
 // Lines differ within a loop; another function is another place.
-bool IsElsewhere(const StackReading& one, const StackReading& other) {
-  return one.innermost_user.function != other.innermost_user.function ||
-         one.innermost_user.file != other.innermost_user.file ||
-         (one.innermost_user.function == StringId{} && one.where != other.where);
+bool AreInOneFunction(const StackReading& one, const StackReading& other) {
+  return one.innermost_user.function == other.innermost_user.function &&
+         one.innermost_user.file == other.innermost_user.file &&
+         (one.innermost_user.function != StringId{} || one.where == other.where);
 }
 
 // Whole stacks of all ranks, at least three; all but one of them in one function.
@@ -36,21 +37,16 @@ Apart FindApart(const Case& facts) {
   if (!std::all_of(stacks.begin(), stacks.end(),
                    [](const StackReading& one) { return one.whole && !one.where.empty(); }))
     return {};
-  for (const StackReading& one : stacks) {
-    const StackReading& other = &one == &stacks.front() ? stacks.back() : stacks.front();
-    if (!std::all_of(stacks.begin(), stacks.end(),
-                     [&](const StackReading& each) { return &each == &one || !IsElsewhere(each, other); }) ||
-        !IsElsewhere(one, other))
-      continue;
-    Apart apart{&one, &other, {}, other.where};
-    for (const StackReading& each : stacks) {
-      if (&each == &one) continue;
-      apart.ranks.push_back(each.rank);
-      if (each.where != other.where) apart.place = facts.incident.strings.Get(other.innermost_user.function);
-    }
-    return apart;
+  const OddStack found = FindOddStack(stacks, AreInOneFunction);
+  if (!found) return {};
+  Apart apart{found.odd, found.usual, {}, found.usual->where};
+  for (const StackReading& each : stacks) {
+    if (&each == found.odd) continue;
+    apart.ranks.push_back(each.rank);
+    if (each.where != found.usual->where)
+      apart.place = facts.incident.strings.Get(found.usual->innermost_user.function);
   }
-  return {};
+  return apart;
 }
 
 // It waits for the GPU, or in its own code in a way that no Python frame shows: `.item()`, `.wait()`.

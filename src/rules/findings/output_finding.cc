@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/process/odd_stack.h"
 #include "rules/findings/awaited_finding.h"
 #include "rules/findings/late_finding.h"
 #include "rules/findings/stack_finding.h"
@@ -118,18 +119,6 @@ std::optional<Finding> MissingFileFinding(const Case& facts) {
   return finding;
 }
 
-// The one whose stack is elsewhere while all others are at one line; null where there is none.
-const StackReading* OddStack(const std::vector<StackReading>& stacks) {
-  for (const StackReading& odd : stacks) {
-    const StackReading& usual = &odd == &stacks.front() ? stacks.back() : stacks.front();
-    if (odd.where != usual.where && std::all_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
-          return &one == &odd || one.where == usual.where;
-        }))
-      return &odd;
-  }
-  return nullptr;
-}
-
 // Nobody's calls are recorded, but each rank's own timer (faulthandler) wrote its stack, or somebody asked all for it,
 // and nothing was printed after that; what a rank tells later of the end of the job may follow. All but one are at one
 // line, and the one is elsewhere, by its stack and, where a timer of the job alone took them, by what it printed.
@@ -139,7 +128,8 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   const OutputFront& front = facts.analyses.front;
   // In a running job, too, ranks are in different places at any moment: the output must differ as well.
   if (stacks.size() < 3 || stacks.size() != facts.incident.AllRanks().size()) return std::nullopt;
-  const StackReading* odd = OddStack(stacks);
+  const OddStack apart = FindOddStack(stacks);
+  const StackReading *odd = apart.odd, *usual = apart.usual;
   if (!odd || odd->place != StackReading::Place::host) return std::nullopt;
   const bool by_output = front && front.kind != OutputFront::Kind::leads && front.rank == odd->rank;
   const bool asked = std::all_of(stacks.begin(), stacks.end(), [](const StackReading& one) {
@@ -147,7 +137,6 @@ std::optional<Finding> TimerFinding(const Case& facts) {
   });
   const bool goes_on = facts.analyses.end.said || facts.analyses.end.kind == JobEnding::finished;
   if (!by_output && (!asked || front || goes_on)) return std::nullopt;
-  const StackReading* usual = odd == &stacks.front() ? &stacks.back() : &stacks.front();
   size_t last_words = 0;
   std::vector<Rank> others;
   for (const StackReading& one : stacks) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/process/odd_stack.h"
 #include "rules/words/message_words.h"
 #include "rules/words/words.h"
 
@@ -22,18 +23,6 @@ Finding FindingOfStacks(const Case& facts, std::vector<Rank> ranks) {
                        ? Status::hang
                        : Status::undetermined;
   return finding;
-}
-
-// The one that is elsewhere while all others are at one line; null where there is none.
-const StackReading* FindOdd(const std::vector<StackReading>& stacks) {
-  for (const StackReading& odd : stacks) {
-    const StackReading& usual = &odd == &stacks.front() ? stacks.back() : stacks.front();
-    if (odd.where != usual.where && std::all_of(stacks.begin(), stacks.end(), [&](const StackReading& one) {
-          return &one == &odd || one.where == usual.where;
-        }))
-      return &odd;
-  }
-  return nullptr;
 }
 
 // Errors that only tell of others, or of the end of the job, may follow the stacks; an error of a rank's own may not.
@@ -151,19 +140,19 @@ std::optional<Finding> FindingByStacks(const Case& facts) {
     return finding;
   }
   if (stacks.size() < 3) return std::nullopt;
-  const StackReading* odd = FindOdd(stacks);
+  const OddStack apart = FindOddStack(stacks);
+  const StackReading *odd = apart.odd, *usual = apart.usual;
   if (!odd || odd->place != StackReading::Place::host || odd->where.empty()) return std::nullopt;
-  const StackReading& usual = odd == &stacks.front() ? stacks.back() : stacks.front();
   std::vector<Rank> others = all;
   std::erase(others, odd->rank);
   const std::string who = RankWords({odd->rank});
   Finding finding = FindingOfStacks(facts, {odd->rank});
   finding.affected_ranks = others;
   finding.headline = who + " is in " + (odd->call.empty() ? odd->where : odd->call + ", called from " + odd->where) +
-                     ", while " + RankWords(others) + " are at one line, " + usual.where +
+                     ", while " + RankWords(others) + " are at one line, " + usual->where +
                      ": if the job made no progress, they most likely waited for " + who;
   finding.evidence.push_back(CiteStack(facts.incident, *odd->thread, "where " + who + " is"));
-  finding.evidence.push_back(CiteStack(facts.incident, *usual.thread, "where " + RankWords(others) + " are"));
+  finding.evidence.push_back(CiteStack(facts.incident, *usual->thread, "where " + RankWords(others) + " are"));
   finding.fix = {"Look at " + odd->where + " on " + who +
                      ": what does it wait for (data, a server, a lock, a thread or a process of its own)?",
                  "Take the stacks twice, a few seconds apart: a process that is at the same place both times is stuck.",
