@@ -3,22 +3,5 @@
 # Records the fifteenth set of jobs (user_job15.py, user_jobs15.list): user_jobs15.sh OUT [AT_ONCE] [CASE ...], as user_jobs8.sh. With LAB_DEVICE=cpu on CPUs with gloo and PyTorch 1.13, as user_jobs13.sh.
 here=$(cd "$(dirname "$0")" && pwd)
 export LAB_PROGRAM=$here/user_job15.py LAB_LIST=$here/user_jobs15.list LAB_SET=fifteen LAB_MOST=${LAB_MOST:-9}
-if [ "${LAB_DEVICE:-cuda}" = cpu ]; then
-  export LAB_MOST=2 LAB_PYTHON=${LAB_PYTHON:-/usr/bin/python3}
-  if [ -z "${LAB_TORCHRUN:-}" ]; then # of PyTorch 1.13 under Python 3.11, whose flags no longer iterate over 0 and combinations
-    bin=$(mktemp -d)
-    trap 'rm -rf "$bin"' EXIT
-    cat >"$bin/torchrun" <<'RUN'
-import re
-import sys
-from torch.distributed.elastic.multiprocessing import api
-number = api.Std.from_str
-api.Std.from_str = classmethod(lambda cls, text: cls(int(text)) if re.fullmatch("[0-3]", text) else number(text))
-from torch.distributed.run import main
-if __name__ == '__main__':
-    sys.exit(main())
-RUN
-    export LAB_TORCHRUN="$LAB_PYTHON $bin/torchrun"
-  fi
-fi
+. "$here/gloo_on_cpus.sh"
 "$here/user_jobs8.sh" "$@"
